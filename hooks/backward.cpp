@@ -1,0 +1,178 @@
+#include "hooks/backward.h"
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hooks/operator_table.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/sites.h"
+#include "hooks/thread_caches.h"
+#include "hooks/thread_start.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// The sites of the newest forward operators by autograd sequence number, which counts per thread. Two words an entry,
+// the first written last; a reader that finds it changed has lost the entry.
+class ForwardMap {
+ public:
+  void add(std::uint64_t thread, std::uint64_t sequence, trace::SiteId site, trace::OperatorId op) noexcept {
+    Entry& entry = entry_of(thread, sequence);
+    entry.key.store(0, std::memory_order_relaxed);
+    entry.origin.store(std::uint64_t(site) << 16 | std::uint64_t(op), std::memory_order_release);
+    entry.key.store(key_of(thread, sequence), std::memory_order_release);
+  }
+
+  ForwardOrigin find(std::uint64_t thread, std::uint64_t sequence) noexcept {
+    Entry& entry = entry_of(thread, sequence);
+    if (entry.key.load(std::memory_order_acquire) != key_of(thread, sequence)) return {};
+    const std::uint64_t origin = entry.origin.load(std::memory_order_acquire);
+    if (entry.key.load(std::memory_order_acquire) != key_of(thread, sequence)) return {};
+    return {trace::SiteId(origin >> 16), trace::OperatorId(origin & 0xffff)};
+  }
+
+ private:
+  struct Entry {
+    std::atomic<std::uint64_t> key;
+    std::atomic<std::uint64_t> origin;
+  };
+  static constexpr std::size_t kEntries = 1 << 15;
+
+  static std::uint64_t key_of(std::uint64_t thread, std::uint64_t sequence) noexcept {
+    return (thread << 48 ^ sequence) + 1;
+  }
+  Entry& entry_of(std::uint64_t thread, std::uint64_t sequence) noexcept {
+    return entries_[(sequence + thread * 4099) % kEntries];
+  }
+
+  Entry entries_[kEntries];
+};
+
+constinit ForwardMap forward_map{};
+std::atomic<int> backwards_in_progress{0};
+std::atomic<trace::SiteId> latest_backward_site{trace::SiteId::none};
+
+constexpr std::uint64_t kMaxNodesPerOperator = 64;
+
+void remember_nodes(ThreadState& state, trace::OperatorId op, std::uint64_t now) noexcept {
+  const std::uint64_t thread = at::RecordFunction::currentThreadId();
+  std::uint64_t sequence = state.node_sequence;
+  if (now - sequence > kMaxNodesPerOperator) sequence = now - kMaxNodesPerOperator;
+  for (; sequence < now; ++sequence) forward_map.add(thread, sequence, state.outer.site.id, op);
+  state.node_sequence = now;
+}
+
+}  // namespace
+
+void note_autograd_nodes(ThreadState& state, trace::OperatorId op) noexcept {
+  remember_nodes(state, op, at::sequence_number::peek());
+  if (state.backward_depth == 0 && runtime.backward_since_forward.load(std::memory_order_relaxed) &&
+      runtime.backward_since_forward.exchange(false, std::memory_order_relaxed)) {
+    runtime.recorder->set_step(runtime.step.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
+}
+
+ForwardOrigin forward_origin(const ThreadState& state) noexcept {
+  if (state.node == nullptr) return {};
+  const auto* node = static_cast<const torch::autograd::Node*>(state.node);
+  return forward_map.find(node->thread_id(), node->sequence_nr());
+}
+
+trace::OperatorId running_node(const ThreadState& state) noexcept {
+  if (state.node == nullptr) return trace::OperatorId::none;
+  try {
+    return runtime.recorder->add_operator("autograd::" + static_cast<const torch::autograd::Node*>(state.node)->name());
+  } catch (...) {  // Node::name demangles or asks Python, and may be short of memory
+    return trace::OperatorId::none;
+  }
+}
+
+trace::SiteId backward_call_site() noexcept {
+  return backwards_in_progress.load() == 1 ? latest_backward_site.load() : trace::SiteId::none;
+}
+
+// torch::autograd::Engine::execute and ::evaluate_function as plain functions of the same calling convention: a member
+// function takes `this` as its first argument. Weak: a torch that lacks one of them leaves the phase unknown.
+#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
+std::vector<at::Tensor>
+engine_execute(void* engine, const void* roots, const void* inputs, bool keep_graph, bool create_graph, bool accumulate_grad, const void* outputs) __asm__(
+    "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_")
+    DEVSAN_TORCH_FUNCTION;
+void evaluate_function(void* engine, void* graph_task, void* node, void* inputs, const void* ready_queue) __asm__(
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_"
+    "11InputBufferERKS2_INS0_10ReadyQueueEE") DEVSAN_TORCH_FUNCTION;
+#undef DEVSAN_TORCH_FUNCTION
+
+namespace {
+
+struct BackwardInProgress {
+  ThreadState& state = thread_state();
+  const void* frame_before = state.backward_frame;
+  CallSite site_before = state.backward_site;
+
+  BackwardInProgress() noexcept {
+    if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+    state.backward_frame = nullptr;
+    if (const void* thread = python_thread(state)) {
+      const CallerFrames caller = find_caller(current_frame(thread));
+      state.backward_site = {find_site(state.caches, caller), caller.marks};
+      state.backward_frame = *frame_word(thread);
+      latest_backward_site.store(state.backward_site.id);
+    }
+    backwards_in_progress.fetch_add(1);
+  }
+  ~BackwardInProgress() {
+    backwards_in_progress.fetch_sub(1);
+    state.backward_frame = frame_before;
+    state.backward_site = site_before;
+    runtime.backward_since_forward.store(true, std::memory_order_relaxed);
+  }
+};
+
+std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const void* inputs, bool keep_graph,
+                                        bool create_graph, bool accumulate_grad, const void* outputs) {
+  const BackwardInProgress scope;
+  return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+}
+
+// Operators inside a node are outermost ones: what runs around the engine, such as a Tensor::backward called from C++,
+// is not what called them.
+struct NodeRunning {
+  ThreadState& state = thread_state();
+  const void* node_before = state.node;
+  std::uint32_t depth_before = state.depth;
+  OuterCall outer_before = state.outer;
+  explicit NodeRunning(const void* node) noexcept {
+    state.node = node;
+    state.depth = 0;
+    ++state.backward_depth;
+  }
+  ~NodeRunning() {
+    --state.backward_depth;
+    state.depth = depth_before;
+    state.outer = outer_before;
+    state.node = node_before;
+  }
+};
+
+void evaluate_wrapper(void* engine, void* graph_task, void* node, void* inputs, const void* ready_queue) {
+  const NodeRunning scope(node);
+  evaluate_function(engine, graph_task, node, inputs, ready_queue);
+}
+
+DEVSAN_REPLACEMENTS const Replacement backward_replacements[] = {
+    {reinterpret_cast<void*>(&engine_execute), reinterpret_cast<void*>(&execute_wrapper)},
+    {reinterpret_cast<void*>(&evaluate_function), reinterpret_cast<void*>(&evaluate_wrapper)},
+};
+
+}  // namespace
+
+}  // namespace devsan::hooks

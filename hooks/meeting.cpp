@@ -1,0 +1,285 @@
+#include "hooks/meeting.h"
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+
+#include "hooks/backward.h"
+#include "hooks/code_table.h"
+#include "hooks/device_messages.h"
+#include "hooks/meeting_table.h"
+#include "hooks/names.h"
+#include "hooks/operand_list.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/short_report.h"
+#include "hooks/source_files.h"
+#include "hooks/stack.h"
+#include "hooks/thread_caches.h"
+#include "hooks/thread_start.h"
+#include "hooks/thrown_exception.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+class Busy {
+ public:
+  explicit Busy(ThreadState& state) noexcept : state_(state) { state_.busy = true; }
+  ~Busy() { state_.busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  ThreadState& state_;
+};
+
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != text.npos;
+}
+
+std::int64_t now_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::uint64_t device_digest(std::span<const trace::OperandRecord> operands) noexcept {
+  std::uint64_t digest = operands.size();
+  for (const trace::OperandRecord& operand : operands) digest = digest * 131 + std::uint64_t(operand.device);
+  return digest;
+}
+
+// A thread that asks a finalizing interpreter for the GIL is ended on the spot.
+bool interpreter_lives() noexcept {
+  if (python.Py_IsFinalizing != nullptr) return python.Py_IsFinalizing() == 0;
+  return python._Py_IsFinalizing == nullptr || python._Py_IsFinalizing() == 0;
+}
+
+// The functions of torch's Python bindings give up the GIL around an operator and take it again when it returns, or
+// throws, with nothing in between: taking it here waits for no more than they would.
+bool may_take_gil(const ThreadState& state, const void* caller) noexcept {
+  return state.outer.python != nullptr && caller >= runtime.python_bindings_begin &&
+         caller < runtime.python_bindings_end && interpreter_lives();
+}
+
+trace::StringId intern_message(std::string_view message) noexcept {
+  char buffer[4096];
+  return runtime.recorder->intern_string(runtime.has_python ? python_wording(message, buffer, sizeof buffer) : message);
+}
+
+void keep_error(ThreadState& state, std::string_view message) noexcept {
+  const DeviceComplaint complaint = device_complaint(message);
+  if (complaint == DeviceComplaint::none) return;
+  state.device_error = intern_message(message);
+  state.device_error_certain = complaint == DeviceComplaint::certain;
+}
+
+// Kernels that are written in Python (meta functions, FakeTensor, __torch_dispatch__) raise Python exceptions.
+void note_python_error(ThreadState& state) noexcept {
+  const PythonSection section;
+  const void* inside_cpp = python_exception_in_flight();
+  char buffer[1024];
+  keep_error(state, exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer));
+}
+
+// A tensor that no name leads to was made on the way. The expression that made it is its name, where that stands in the
+// function that failed.
+void name_temporaries(std::span<trace::OperandRecord> operands, trace::SiteId site) noexcept {
+  const trace::Position here = runtime.recorder->site(site).user;
+  SourceFiles files;
+  for (trace::OperandRecord& operand : operands) {
+    constexpr unsigned kUnnamed = trace::kGenerator | trace::kDeviceArgument | trace::kWrappedNumber;
+    if (operand.name != trace::StringId::none || (operand.flags & kUnnamed) != 0) continue;
+    operand.name_kind = trace::NameKind::temporary;
+    if (operand.lineage == trace::LineageId::none) continue;
+    const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
+    if (made.file != here.file || made.function != here.function) continue;
+    operand.name = runtime.recorder->intern_string(files.part(made));
+  }
+}
+
+// A process that ends with status 0 on the thread that had raised caught the exception, although that thread ran no
+// operator afterwards. In a fork child the epoch differs, and the finding is the parent's.
+void mark_handled_at_exit(int status, void*) {
+  ThreadState& state = thread_state();
+  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  if (status == 0 && state.unhandled != nullptr && state.epoch == epoch && epoch != 0) {
+    trace::Recorder::set_meeting_flags(state.unhandled, trace::kHandled);
+  }
+}
+
+void watch_exit() noexcept {
+  static std::atomic<bool> watched{false};
+  if (!watched.exchange(true)) ::on_exit(mark_handled_at_exit, nullptr);
+}
+
+// The outermost Python frame of a thread. It is gone once an exception that nobody caught has left it; what runs then
+// (sys.excepthook, atexit, finalizers) runs in frames of its own.
+struct OutermostFrame {
+  const void* frame = nullptr;
+  const void* code = nullptr;
+  bool operator==(const OutermostFrame&) const = default;
+};
+
+OutermostFrame outermost_frame(const void* thread) noexcept {
+  OutermostFrame outermost;
+  for (const void* frame = current_frame(thread); frame != nullptr; frame = frame_previous(frame)) {
+    const void* code = frame_code(frame);
+    if ((code_table.marks(code) & kNoCode) == 0) outermost = {frame, code};
+  }
+  return outermost;
+}
+
+// Where the thread's unhandled exception was raised. Only threads that raise have one.
+thread_local OutermostFrame raised_below;
+
+void expect_handling(ThreadState& state, trace::MeetingPayload* meeting) noexcept {
+  const void* thread = runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
+  raised_below = thread != nullptr ? outermost_frame(thread) : OutermostFrame();
+  state.unhandled = meeting;
+  watch_exit();
+}
+
+// Without an exception in flight, the thread's last one was caught, unless it left the thread's frames.
+void notice_handled(ThreadState& state, const void* thread) noexcept {
+  if (exception_in_flight(thread) || outermost_frame(thread) != raised_below) return;
+  trace::Recorder::set_meeting_flags(state.unhandled, trace::kHandled);
+  state.unhandled = nullptr;
+}
+
+struct Details {
+  std::uint32_t flags = 0;
+  trace::StringId message = trace::StringId::none;
+  trace::OperatorId op = trace::OperatorId::none;
+  trace::SiteId site = trace::SiteId::none;
+  trace::SiteId fallback = trace::SiteId::none;  // shown where the thread has no Python frames
+};
+
+trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
+                                     std::span<const trace::OperandRecord> operands, bool needs_gradient) noexcept {
+  const Stack stack(state, details.fallback);
+  trace::FrameRecord forward[2];
+  std::size_t forward_count = 0;
+  if (state.backward_depth != 0) forward_count = frames_of_site(forward_origin(state).site, forward);
+  trace::MeetingPayload fixed{};
+  fixed.flags = details.flags;
+  fixed.time_ns = now_ns();
+  fixed.message = details.message;
+  fixed.site = details.site;
+  fixed.op = details.op;
+  fixed.phase = stack.phase();
+  if (fixed.phase == trace::Phase::other && needs_gradient) fixed.phase = trace::Phase::forward;
+  fixed.step = runtime.step.load(std::memory_order_relaxed);
+  fixed.last_step = fixed.step;
+  fixed.tid = state.tid;
+  fixed.thread_name = state.ring != nullptr ? state.ring->name : trace::StringId::none;
+  keep_source_lines(stack.frames());
+  keep_source_lines({forward, forward_count});
+  for (const trace::OperandRecord& operand : operands) keep_source_lines(operand.lineage);
+  return runtime.recorder->add_meeting(fixed, operands, stack.frames(), {forward, forward_count},
+                                       stack.native_frames());
+}
+
+trace::MeetingPayload* record(ThreadState& state, const Details& details, OperandList& operands,
+                              const void* caller) noexcept {
+  const bool raised = (details.flags & trace::kRaised) != 0;
+  const MeetingKey key{details.site, details.op, device_digest(operands.records()), raised};
+  if (trace::MeetingPayload* known = meeting_table.find(key, state.epoch)) {
+    trace::Recorder::bump_meeting(known, runtime.step.load(std::memory_order_relaxed));
+    return known;
+  }
+  if (raised && may_take_gil(state, caller)) {
+    const PythonSection section;
+    find_names(state.outer.python, operands.records(), operands.identities());
+  }
+  if (raised) name_temporaries(operands.records(), details.site);
+  trace::MeetingPayload* written = write_meeting(state, details, operands.records(), operands.requires_grad());
+  if (written == nullptr) return nullptr;
+  meeting_table.add(key, state.epoch, written);
+  if (raised) say_first_finding(*written, operands.records());
+  return written;
+}
+
+}  // namespace
+
+void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
+                    const void* caller) noexcept {
+  const Busy busy(state);
+  OperandList operands(op);
+  arguments.visit(operands);
+  if (operands.simulated_by_python()) return;
+  Details details;
+  details.op = op;
+  details.site = state.outer.site.id;
+  if (state.backward_depth != 0) details.fallback = backward_call_site();
+  record(state, details, operands, caller);
+}
+
+void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
+                   const void* caller) noexcept {
+  const Busy busy(state);
+  if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
+  const trace::StringId message = state.device_error;
+  if (message == trace::StringId::none) return;
+  state.device_error = trace::StringId::none;
+  OperandList operands(op);
+  arguments.visit(operands);
+  if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
+  Details details;
+  details.flags = trace::kRaised;
+  details.message = message;
+  details.op = op;
+  details.site = state.outer.site.id;
+  if (state.backward_depth != 0) details.fallback = backward_call_site();
+  expect_handling(state, record(state, details, operands, caller));
+}
+
+void note_error(std::string_view message) noexcept {
+  const DeviceComplaint complaint = device_complaint(message);
+  ThreadState& state = thread_state();
+  if (complaint == DeviceComplaint::none || state.busy) return;
+  if (state.depth != 0) return keep_error(state, message);
+  if (complaint != DeviceComplaint::certain) return;
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+  const void* thread = python_thread(state);
+  if (state.unhandled != nullptr && std::uncaught_exceptions() == 0) {
+    if (std::current_exception() == nullptr) {
+      if (thread != nullptr) notice_handled(state, thread);
+    } else if (contains(message, runtime.recorder->string(state.unhandled->message))) {
+      return;  // an error that quotes the one that is being handled, such as TorchScript's
+    }
+  }
+  const Busy busy(state);
+  Details details;
+  details.flags = trace::kRaised | trace::kNoOperands;
+  details.message = intern_message(message);
+  details.op = running_node(state);
+  if (thread != nullptr) details.site = find_site(state.caches, find_caller(current_frame(thread)));
+  if (state.backward_depth != 0) details.fallback = backward_call_site();
+  OperandList none(details.op);
+  expect_handling(state, record(state, details, none, nullptr));
+}
+
+void note_uncaught(ThreadState& state) noexcept {
+  if (state.busy || state.depth == 0 || state.device_error == trace::StringId::none || !state.device_error_certain)
+    return;
+  const Busy busy(state);
+  Details details;
+  details.flags = trace::kRaised | trace::kNoOperands;
+  details.message = state.device_error;
+  if (state.ring != nullptr) {
+    details.op = state.ring->entries[(state.ring_index + trace::kRingEntries - 1) % trace::kRingEntries].op;
+  }
+  details.site = state.outer.site.id;
+  OperandList none(details.op);
+  record(state, details, none, nullptr);
+}
+
+void notice_handled(ThreadState& state) noexcept {
+  if (state.outer.python != nullptr) notice_handled(state, state.outer.python);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,105 @@
+#include "hooks/object_graph.h"
+
+#include "hooks/python_frames.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::ptrdiff_t kMaxEntries = 4096;  // of one container
+constexpr std::ptrdiff_t kDictOffset = 288;   // PyTypeObject::tp_dictoffset
+constexpr unsigned kManagedDictFlag = 4;      // Py_TPFLAGS_MANAGED_DICT, from 3.11 on
+constexpr std::ptrdiff_t kCellContent = 16;   // PyCellObject::ob_ref
+
+bool visit_sequence(const char* items, std::ptrdiff_t count, LinkVisitor& visitor) {
+  for (std::ptrdiff_t k = 0; k < count && k < kMaxEntries; ++k) {
+    void* object = field<void*>(items, k * static_cast<std::ptrdiff_t>(sizeof(void*)));
+    if (object != nullptr && !visitor.link({LinkKind::index, k}, object)) return false;
+  }
+  return true;
+}
+
+bool visit_dict(void* dict, LinkKind kind, LinkVisitor& visitor) {
+  std::ptrdiff_t at = 0;
+  void* key = nullptr;
+  void* value = nullptr;
+  for (std::ptrdiff_t k = 0; k < kMaxEntries && python.PyDict_Next(dict, &at, &key, &value) != 0; ++k) {
+    const Link link{kind, k, is_text(key) ? key : nullptr};
+    if (value != nullptr && !visitor.link(link, value)) return false;
+  }
+  return true;
+}
+
+// A module's parameters, buffers and children lie in dictionaries of their own; they are attributes to its user.
+LinkKind inner_kind(std::string_view attribute) noexcept {
+  if (attribute == "_parameters") return LinkKind::parameter;
+  if (attribute == "_buffers") return LinkKind::buffer;
+  return LinkKind::attribute;
+}
+
+class InstanceVisitor final : public LinkVisitor {
+ public:
+  explicit InstanceVisitor(LinkVisitor& next) : next_(next) {}
+  bool link(const Link& link, void* object) override {
+    char buffer[64];
+    const std::string_view name = text_of(link.name, buffer, sizeof buffer);
+    if (is_dict(object) && (name == "_parameters" || name == "_buffers" || name == "_modules")) {
+      return visit_dict(object, inner_kind(name), next_);
+    }
+    return next_.link({LinkKind::attribute, 0, link.name}, object);
+  }
+
+ private:
+  LinkVisitor& next_;
+};
+
+bool has_instance_dict(const void* object) noexcept {
+  const void* type = type_of(object);
+  return field<std::ptrdiff_t>(type, kDictOffset) != 0 ||
+         (python.minor >= 11 && has_type_flag(object, kManagedDictFlag));
+}
+
+// Modules hold the world, types hold their code: neither is how a program names a tensor.
+bool leads_nowhere(const void* object) noexcept {
+  return is_type(object) || is_text(object) || type_name(object) == "module" || type_name(object) == "function";
+}
+
+}  // namespace
+
+std::string_view type_name(const void* object) noexcept {
+  return field<const char*>(type_of(object), kTypeName);
+}
+
+void visit_links(void* object, LinkVisitor& visitor) {
+  if (is_list(object)) {
+    visit_sequence(field<const char*>(object, kListItems), size_of(object), visitor);
+  } else if (is_tuple(object)) {
+    visit_sequence(static_cast<const char*>(object) + kTupleItems, size_of(object), visitor);
+  } else if (is_dict(object)) {
+    visit_dict(object, LinkKind::key, visitor);
+  } else if (!leads_nowhere(object) && has_instance_dict(object)) {
+    void* dict = python.PyObject_GenericGetDict(object, nullptr);
+    if (dict == nullptr) return;
+    InstanceVisitor instance(visitor);
+    if (is_dict(dict)) visit_dict(dict, LinkKind::attribute, instance);
+    python.Py_DecRef(dict);
+  }
+}
+
+void visit_frame(const void* frame, bool globals, LinkVisitor& visitor) {
+  const void* code = frame_code(frame);
+  if (code == nullptr || type_of(code) != python.code_type) return;
+  const void* names = frame_layout.local_names != 0 ? field<const void*>(code, frame_layout.local_names) : nullptr;
+  for (std::ptrdiff_t k = 0; names != nullptr && is_tuple(names) && k < size_of(names); ++k) {
+    const auto at = k * static_cast<std::ptrdiff_t>(sizeof(void*));
+    auto* object = const_cast<void*>(frame_reference(frame, frame_layout.locals + at));
+    if (object != nullptr && type_name(object) == "cell") object = field<void*>(object, kCellContent);
+    const void* name = field<const void*>(names, kTupleItems + at);
+    if (object != nullptr && !visitor.link({LinkKind::local, k, name}, object)) return;
+  }
+  if (!globals) return;
+  auto* dict = const_cast<void*>(frame_reference(frame, frame_layout.globals));
+  if (dict != nullptr && is_dict(dict)) visit_dict(dict, LinkKind::global, visitor);
+}
+
+}  // namespace devsan::hooks

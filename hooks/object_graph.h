@@ -1,0 +1,46 @@
+// One step through Python objects: what an object holds, by attribute, entry or key, read from the containers directly.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "hooks/python_api.h"
+
+namespace devsan::hooks {
+
+enum class LinkKind : unsigned char {
+  attribute,  // .name
+  index,      // [3]
+  key,        // ['name'], or [...] where the key is no str
+  parameter,  // .name, through nn.Module's _parameters
+  buffer,     // .name, through nn.Module's _buffers
+  gradient,   // .grad
+  local,      // name
+  global,     // name
+};
+
+struct Link {
+  LinkKind kind;
+  std::ptrdiff_t index = 0;
+  const void* name = nullptr;  // a str, alive as long as the container
+};
+
+// "Linear", "collections.OrderedDict": the name that the type itself carries.
+std::string_view type_name(const void* object) noexcept;
+
+class LinkVisitor {
+ public:
+  // False ends the visit.
+  virtual bool link(const Link& link, void* object) = 0;
+
+ protected:
+  ~LinkVisitor() = default;
+};
+
+// Visits what `object` holds. Only lists, tuples, dicts and objects with an instance dictionary hold anything here.
+void visit_links(void* object, LinkVisitor& visitor);
+
+// The fast locals of a frame and, where `globals`, its module's globals.
+void visit_frame(const void* frame, bool globals, LinkVisitor& visitor);
+
+}  // namespace devsan::hooks

@@ -1,0 +1,50 @@
+// The operands of one call, gathered for a meeting.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "hooks/operands.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+// What an operand is known by while the call is on the stack.
+struct OperandIdentity {
+  const void* object = nullptr;             // its PyObject; null where Python has none
+  const c10::TensorImpl* tensor = nullptr;  // null for generators and device arguments
+};
+
+class OperandList final : public OperandSink {
+ public:
+  explicit OperandList(trace::OperatorId op) noexcept : op_(op) {}
+
+  void tensor(int argument, int element, const c10::TensorImpl* tensor) override;
+  void generator(int argument, const at::Generator& generator) override;
+  void device(int argument, c10::Device device) override;
+
+  std::span<trace::OperandRecord> records() noexcept { return {records_.data(), count_}; }
+  std::span<const OperandIdentity> identities() const noexcept { return {identities_.data(), count_}; }
+
+  // More than one device, counting everything: scalars, generators, the device argument.
+  bool mixed() const noexcept { return mixed_; }
+  // Dispatch hands some operand to Python code (FakeTensor, a __torch_dispatch__ subclass): its device is not its own.
+  bool simulated_by_python() const noexcept { return python_key_; }
+  bool requires_grad() const noexcept { return requires_grad_; }
+
+ private:
+  static constexpr std::size_t kMaxOperands = 64;
+
+  trace::OperandRecord* add(int argument, int element, trace::DeviceSlot device) noexcept;
+
+  trace::OperatorId op_;
+  std::array<trace::OperandRecord, kMaxOperands> records_{};
+  std::array<OperandIdentity, kMaxOperands> identities_{};
+  std::size_t count_ = 0;
+  trace::DeviceSlot first_device_ = trace::DeviceSlot::none;
+  bool mixed_ = false;
+  bool python_key_ = false;
+  bool requires_grad_ = false;
+};
+
+}  // namespace devsan::hooks

@@ -1,0 +1,110 @@
+// The wrapper of one ATen operator, made from the address of its `call`. This is the hot path: it runs for every
+// operator of the program. While all operands are on one device it takes no lock, allocates nothing and makes no system
+// call.
+//
+// An operator that another operator calls is nested, and passed on at once: two of three operators are. The outermost
+// one looks at its operands, finds the calling site, and gives what it made an origin.
+#pragma once
+
+#include <ATen/Operators.h>
+
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "hooks/call.h"
+#include "hooks/operands.h"
+#include "hooks/operator_table.h"
+
+namespace devsan::hooks {
+
+// Arguments are passed on as they came. A generator is copied instead of moved, so that a call that throws can still
+// tell which one it was given.
+template <class A>
+decltype(auto) pass_on(std::remove_reference_t<A>& argument) noexcept {
+  if constexpr (std::is_same_v<A, std::optional<at::Generator>>) {
+    return static_cast<const A&>(argument);
+  } else {
+    return static_cast<A&&>(argument);
+  }
+}
+
+inline void note_result(OutermostCall& call, const at::Tensor& result) noexcept {
+  call.made(result.unsafeGetTensorImpl());
+}
+inline void note_result(OutermostCall& call, const std::vector<at::Tensor>& results) noexcept {
+  for (const at::Tensor& result : results) call.made(result.unsafeGetTensorImpl());
+}
+template <class T>
+inline void note_result(OutermostCall&, const T&) noexcept {}
+template <class... T>
+inline void note_result(OutermostCall& call, const std::tuple<T...>& results) noexcept {
+  std::apply([&](const auto&... result) { (note_result(call, result), ...); }, results);
+}
+
+// Operators that return a reference return one of their arguments: nothing new to give an origin to.
+template <class R>
+inline constexpr bool makes_values = std::is_same_v<R, at::Tensor> || std::is_same_v<R, std::vector<at::Tensor>> ||
+                                     (!std::is_reference_v<R> && std::is_constructible_v<R> && !std::is_scalar_v<R> &&
+                                      requires { std::tuple_size<R>::value; });
+
+// Operators that return a number or a bool only ask something of tensors (is_same_size): no meeting worth a note.
+template <class R>
+inline constexpr bool computes = !std::is_scalar_v<R>;
+
+template <auto Real, std::uint16_t Id>
+struct Wrapper;
+
+template <class R, class... A, R (*Real)(A...), std::uint16_t Id>
+struct Wrapper<Real, Id> {
+  static R call(A... arguments) {
+    if (is_nested(thread_state())) [[likely]]
+      return Real(static_cast<A&&>(arguments)...);
+    return call_outermost(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+  }
+
+ private:
+  // `caller`: where the operator returns to.
+  [[gnu::noinline]] static R call_outermost(const void* caller, A... arguments) {
+    Operands seen;
+    (look(seen, arguments), ...);
+    const auto enumerate_all = [&](OperandSink& sink) {
+      int place = 0;
+      (enumerate(sink, place++, arguments), ...);
+    };
+    OutermostCall scope(trace::OperatorId{Id}, seen, makes_values<R>);
+    // Runs only when the operator throws: on the way out nothing is caught, so an exception that nobody catches still
+    // ends the process where it was thrown.
+    struct Unwinding {
+      OutermostCall& scope;
+      const decltype(enumerate_all)& arguments;
+      const void* caller;
+      bool left = false;
+      ~Unwinding() {
+        if (!left) [[unlikely]]
+          scope.thrown(ArgumentsView(arguments), caller);
+      }
+    } unwinding{scope, enumerate_all, caller};
+    if constexpr (std::is_void_v<R>) {
+      Real(pass_on<A>(arguments)...);
+      unwinding.left = true;
+      if (seen.mixed) [[unlikely]]
+        scope.allowed(ArgumentsView(enumerate_all), caller);
+      scope.returned();
+    } else {
+      R result = Real(pass_on<A>(arguments)...);
+      unwinding.left = true;
+      if constexpr (makes_values<R>) note_result(scope, result);
+      if constexpr (computes<R>) {
+        if (seen.mixed) [[unlikely]]
+          scope.allowed(ArgumentsView(enumerate_all), caller);
+      }
+      scope.returned();
+      return result;
+    }
+  }
+};
+
+}  // namespace devsan::hooks

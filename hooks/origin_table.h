@@ -1,0 +1,77 @@
+// The origin of every tensor's value: which lineage node its storage was tagged with. Keyed by the storage's address,
+// fixed in size, lossy when full, and never stale: a storage that dies takes its tag along (storage_release.h), before
+// its address can be used again.
+//
+// Address and node share one word, so that a reader sees both or neither. Plain loads and stores only: two threads that
+// race for one slot lose a tag, never mix two up.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+class OriginTable {
+ public:
+  // The tag of a storage; `none` where it has none, or lost it.
+  trace::LineageId find(const void* storage) const noexcept {
+    const std::uint64_t key = key_of(storage);
+    for (const auto& slot : buckets_[bucket_of(key)].slots) {
+      const std::uint64_t entry = slot.load(std::memory_order_relaxed);
+      if ((entry & kKeyMask) == key) return trace::LineageId(entry & kNodeMask);
+    }
+    return trace::LineageId::none;
+  }
+
+  // The place for a storage's tag: where it can be stored, or null when the storage has one. The caller holds a
+  // reference to the storage.
+  std::atomic<std::uint64_t>* vacancy(const void* storage) noexcept {
+    const std::uint64_t key = key_of(storage);
+    auto& slots = buckets_[bucket_of(key)].slots;
+    std::atomic<std::uint64_t>* vacant = &slots[(key >> kNodeBits) % kWays];
+    for (auto& slot : slots) {
+      const std::uint64_t entry = slot.load(std::memory_order_relaxed);
+      if ((entry & kKeyMask) == key) return nullptr;
+      if (entry == 0) vacant = &slot;
+    }
+    return vacant;
+  }
+  static void fill(std::atomic<std::uint64_t>* vacancy, const void* storage, trace::LineageId node) noexcept {
+    vacancy->store(key_of(storage) | static_cast<std::uint64_t>(node), std::memory_order_relaxed);
+  }
+
+  void erase(const void* storage) noexcept {
+    const std::uint64_t key = key_of(storage);
+    for (auto& slot : buckets_[bucket_of(key)].slots) {
+      if ((slot.load(std::memory_order_relaxed) & kKeyMask) == key) slot.store(0, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  // 47 bits of address, of which the allocator leaves the low 4 zero, and 21 bits of node:
+  //   63                       21 20              0
+  //   [ address >> 4           ] [ lineage node   ]
+  static constexpr unsigned kNodeBits = 21;
+  static constexpr std::uint64_t kNodeMask = (std::uint64_t{1} << kNodeBits) - 1;
+  static constexpr std::uint64_t kKeyMask = ~kNodeMask;
+  static constexpr std::size_t kWays = 4;
+  static constexpr std::size_t kBuckets = 1 << 15;
+
+  static std::uint64_t key_of(const void* storage) noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(storage)) >> 4 << kNodeBits;
+  }
+  static std::size_t bucket_of(std::uint64_t key) noexcept { return (key >> kNodeBits) * 0x9E3779B97F4A7C15u >> 49; }
+  static_assert(kBuckets == 1 << 15, "bucket_of yields 15 bits");
+
+  struct alignas(32) Bucket {
+    std::atomic<std::uint64_t> slots[kWays];
+  };
+  Bucket buckets_[kBuckets];
+};
+
+extern OriginTable origin_table;
+
+}  // namespace devsan::hooks

@@ -1,0 +1,88 @@
+// The interpreter frames of the calling thread, read without the GIL: torch releases it before it calls an operator,
+// but the frames below stay as they are until that call returns. Only the calling thread's own frames may be read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hooks/python_api.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+// Offsets that differ between releases of CPython. `via` is the offset in the object that `current` points to, or -1
+// where `current` is the frame itself.
+struct FrameLayout {
+  int minor = 0;
+  std::ptrdiff_t current = 0;  // in PyThreadState
+  std::ptrdiff_t via = -1;
+  std::ptrdiff_t exception = 0;           // in PyThreadState: _PyErr_StackItem*
+  std::ptrdiff_t exception_value = 0;     // in _PyErr_StackItem
+  std::ptrdiff_t exception_previous = 0;  // in _PyErr_StackItem
+  std::ptrdiff_t code = 0;                // in the frame
+  std::ptrdiff_t previous = 0;
+  std::ptrdiff_t instruction = 0;  // a pointer into the code, or with `instruction_index` an int
+  bool instruction_index = false;
+  std::ptrdiff_t globals = 0;
+  std::ptrdiff_t locals = 0;       // the array of fast locals
+  std::ptrdiff_t local_names = 0;  // in the code object: tuple of their names; 0 where unknown
+};
+
+extern FrameLayout frame_layout;
+
+// Chooses the layout of the running interpreter, and checks it against what the interpreter itself says of the calling
+// thread's frames. With the GIL, on a thread that runs Python. False: frames are not read in this process.
+bool learn_frame_layout(const char** reason) noexcept;
+
+// The word of a thread's state that is another one while Python code runs that an operator called: the current frame,
+// or until 3.12 the C frame that holds it.
+inline const void* const* frame_word(const void* thread) noexcept {
+  return reinterpret_cast<const void* const*>(static_cast<const char*>(thread) + frame_layout.current);
+}
+
+inline const void* current_frame(const void* thread) noexcept {
+  const void* frame = field<const void*>(thread, frame_layout.current);
+  if (frame_layout.via >= 0) frame = field<const void*>(frame, frame_layout.via);
+  return frame;
+}
+
+// 3.14 tags the low bits of references in frames.
+inline const void* frame_reference(const void* frame, std::ptrdiff_t offset) noexcept {
+  return reinterpret_cast<const void*>(field<std::uintptr_t>(frame, offset) & ~std::uintptr_t{7});
+}
+inline const void* frame_code(const void* frame) noexcept {
+  return frame_reference(frame, frame_layout.code);
+}
+inline const void* frame_previous(const void* frame) noexcept {
+  return field<const void*>(frame, frame_layout.previous);
+}
+
+// Whether an exception is being handled, or is on its way through a `finally`, on the calling thread.
+bool exception_in_flight(const void* thread) noexcept;
+
+// Offsets of members of code objects, read off the type itself.
+struct CodeMembers {
+  std::ptrdiff_t filename = 0;
+  std::ptrdiff_t name = 0;
+  std::ptrdiff_t qualified_name = 0;  // 0 before 3.11
+  std::ptrdiff_t instructions = 0;
+};
+extern CodeMembers code_members;
+
+// Byte offset of the running instruction in the frame's code.
+inline int frame_instruction(const void* frame, const void* code) noexcept {
+  if (frame_layout.instruction_index) [[unlikely]]
+    return field<int>(frame, frame_layout.instruction) * 2;
+  const char* instruction = field<const char*>(frame, frame_layout.instruction);
+  return static_cast<int>(instruction - (static_cast<const char*>(code) + code_members.instructions));
+}
+
+struct CodeLocation {
+  std::int32_t line = 0;
+  std::int32_t end_line = 0;
+  std::int32_t column = -1;
+  std::int32_t end_column = -1;
+};
+CodeLocation code_location(const void* code, int instruction) noexcept;
+
+}  // namespace devsan::hooks

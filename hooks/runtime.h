@@ -1,0 +1,49 @@
+// What the hooks know of the process they are in. Filled by devsan_hooks_attach before any wrapper is in place.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "hooks/python_api.h"
+#include "hooks/tensor_fields.h"
+#include "hooks/thread_state.h"
+#include "preload/hooks_abi.h"
+
+namespace devsan::hooks {
+
+struct Runtime {
+  const HostServices* host = nullptr;
+  trace::Recorder* recorder = nullptr;
+  const trace::EpochPage* epoch_page = nullptr;
+  bool has_python = false;                      // frames can be read
+  bool has_origins = false;                     // storages tell when they die
+  const void* main_python = nullptr;            // PyThreadState of the main thread; null where it may go away
+  const void* python_bindings_begin = nullptr;  // libtorch_python's code, whose callers hold the GIL again on return
+  const void* python_bindings_end = nullptr;
+  char torch_directory[512] = {};      // ".../site-packages/torch/"
+  char start_directory[4096] = {};     // where relative file names of code objects begin
+  std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
+  std::atomic<bool> backward_since_forward{false};
+  std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
+};
+
+extern Runtime runtime;
+
+// The calling thread's PyThreadState; null where it has none.
+inline const void* python_thread(const ThreadState& state) noexcept {
+  if (state.main_python != nullptr) [[likely]]
+    return state.main_python;
+  return runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
+}
+
+// The trace's numbers for devices, by type and index.
+extern std::atomic<trace::DeviceSlot> device_slots[1 << 16];
+trace::DeviceSlot intern_device(DeviceKey device) noexcept;
+
+// The trace's number for a device, none for no device; interned when it is first seen.
+inline trace::DeviceSlot device_slot(DeviceKey device) noexcept {
+  const trace::DeviceSlot slot = device_slots[device & 0xffff].load(std::memory_order_relaxed);
+  return slot != trace::DeviceSlot::none || device == 0 ? slot : intern_device(device);
+}
+
+}  // namespace devsan::hooks

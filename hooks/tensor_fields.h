@@ -1,0 +1,50 @@
+// Reads a tensor's fields without asking the tensor: no virtual call, no Python, no reference count. A subclass with
+// its own idea of device, sizes or storage (FakeTensor, functorch, nested) is read as what dispatch sees in it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace devsan::hooks {
+
+// A device as one number: type, index and a mark that there is one. 0 for an undefined tensor.
+using DeviceKey = std::uint32_t;
+
+inline DeviceKey device_key(c10::Device device) noexcept {
+  return std::uint32_t{0x10000} | std::uint32_t{static_cast<std::uint8_t>(device.type())} |
+         std::uint32_t{static_cast<std::uint8_t>(device.index())} << 8;
+}
+
+inline c10::Device device_of_key(DeviceKey key) noexcept {
+  return c10::Device(static_cast<c10::DeviceType>(key & 0xff),
+                     static_cast<c10::DeviceIndex>(static_cast<std::int8_t>(key >> 8 & 0xff)));
+}
+
+// The fields are protected, for subclasses; this one is never instantiated.
+struct TensorFields : c10::TensorImpl {
+  static DeviceKey device(const c10::TensorImpl* tensor) noexcept {
+    const auto& device = tensor->*(&TensorFields::device_opt_);
+    return device.has_value() ? device_key(*device) : 0;
+  }
+  static std::size_t dims(const c10::TensorImpl* tensor) noexcept {
+    return (tensor->*(&TensorFields::sizes_and_strides_)).size();
+  }
+  static c10::IntArrayRef sizes(const c10::TensorImpl* tensor) noexcept {
+    return (tensor->*(&TensorFields::sizes_and_strides_)).sizes_arrayref();
+  }
+  static bool symbolic(const c10::TensorImpl* tensor) noexcept { return tensor->has_symbolic_sizes_strides(); }
+  static c10::StorageImpl* storage(const c10::TensorImpl* tensor) noexcept {
+    return (tensor->*(&TensorFields::storage_)).unsafeGetStorageImpl();
+  }
+  static caffe2::TypeMeta dtype(const c10::TensorImpl* tensor) noexcept { return tensor->*(&TensorFields::data_type_); }
+};
+
+inline bool is_cpu_scalar(const c10::TensorImpl* tensor, DeviceKey device) noexcept {
+  return (device & 0xff) == static_cast<std::uint8_t>(c10::DeviceType::CPU) && TensorFields::dims(tensor) == 0;
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,37 @@
+#include "hooks/thread_start.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hooks/runtime.h"
+#include "hooks/sites.h"
+#include "hooks/thread_caches.h"
+
+namespace devsan::hooks {
+
+void start_thread(ThreadState& state) noexcept {
+  trace::Recorder& recorder = *runtime.recorder;
+  if (!recorder.active() && !recorder.gave_up()) {
+    reset_sites_after_fork();
+    if (recorder.reopen_in_child()) recorder.set_step(runtime.step.load(std::memory_order_relaxed));
+  }
+  state.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  state.tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  state.unhandled = nullptr;
+  state.main_python = nullptr;
+  if (runtime.main_python != nullptr && state.tid == static_cast<std::uint32_t>(::getpid()) &&
+      python.PyGILState_GetThisThreadState() == runtime.main_python) {
+    state.main_python = runtime.main_python;
+  }
+  state.ring = nullptr;
+  state.ring_index = 0;
+  if (recorder.active()) {
+    char name[16] = {};
+    ::prctl(PR_GET_NAME, name);
+    state.ring = recorder.acquire_ring(state.tid, name);
+  }
+  state.caches = ThreadCaches::claim(state.tid);
+}
+
+}  // namespace devsan::hooks

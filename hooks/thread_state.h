@@ -1,0 +1,59 @@
+// What the hooks keep for each thread, in the static TLS of libdevsan.so.
+#pragma once
+
+#include <cstdint>
+
+#include "preload/hooks_abi.h"
+#include "trace/file_layout.h"
+
+// constinit: without it each access would ask whether the block has to be initialised first.
+extern "C" constinit thread_local devsan::ThreadBlock devsan_thread_block __attribute__((tls_model("initial-exec")));
+
+namespace devsan::hooks {
+
+struct ThreadCaches;
+
+// Where the running operator was called from, and what is known of the way there.
+struct CallSite {
+  trace::SiteId id = trace::SiteId::none;
+  std::uint32_t marks = 0;  // CodeMark of every frame between the operator and the user's frame
+};
+
+// Where Python was when it called the outermost operator. Saved and restored when Python runs inside an operator and
+// calls another.
+struct OuterCall {
+  const void* python = nullptr;             // the thread's PyThreadState; null outside Python
+  const void* const* frame_word = nullptr;  // changes when Python runs; outside Python, a word that never does
+  const void* frame = nullptr;              // its value when the operator was called
+  CallSite site;
+};
+
+struct ThreadState {
+  std::uint64_t epoch;           // of the recorder's file that `ring` lies in
+  std::uint32_t depth;           // outermost operators on this thread's stack
+  std::uint32_t backward_depth;  // autograd nodes on this thread's stack
+  OuterCall outer;
+  trace::ThreadRing* ring;  // null when the recorder had none to give
+  std::uint32_t ring_index;
+  std::uint32_t sequence;            // outermost operators so far
+  std::uint64_t node_sequence;       // torch's count of autograd nodes of this thread, as last seen
+  ThreadCaches* caches;              // null when there were none to give
+  const void* node;                  // torch::autograd::Node that runs on this thread
+  trace::MeetingPayload* unhandled;  // a raise of this thread that the program has not been seen to catch
+  const void* thrown;                // the C++ exception that the thread threw last, and its std::type_info
+  const void* thrown_type;
+  trace::StringId device_error;  // text of PyTorch's device-check failure that is on its way out
+  bool device_error_certain;     // it can mean nothing else
+  bool busy;                     // devsan is at work on this thread: record nothing
+  std::uint32_t tid;
+  const void* backward_frame;  // OuterCall::frame when this thread called autograd's engine; null outside
+  CallSite backward_site;      // and the site of that call
+  const void* main_python;     // the PyThreadState of the main thread, on that thread; null elsewhere
+};
+static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));
+
+inline ThreadState& thread_state() noexcept {
+  return reinterpret_cast<ThreadState&>(devsan_thread_block);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,1 @@
+"""What Python programs need of devsan. The sanitizer itself is the command `devsan`."""

@@ -1,0 +1,42 @@
+// The environment that a traced program gets.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/options.h"
+
+namespace devsan::launch {
+
+// A copy of an environment, to be changed and handed to exec.
+class Environment {
+ public:
+  static Environment inherited();
+
+  std::optional<std::string> get(std::string_view name) const;
+  void set(std::string_view name, std::string_view value);
+  std::vector<char*> for_exec();  // points into this object
+
+ private:
+  std::vector<std::string> entries_;
+};
+
+// LD_PRELOAD with `ours` first and the existing entries after it, in their order. Sanitizer runtimes stay in front of
+// it: they refuse to start anywhere else. An entry for devsan that is there already is dropped.
+std::string merge_preload(std::string_view existing, const std::string& ours);
+
+// The options that `devsan run` was given on its command line.
+struct RunFlags {
+  std::optional<int> sim;
+  std::optional<std::string> sim_memory;
+  std::optional<std::string> out;
+  bool quiet = false;
+};
+
+// The user's own DEVSAN_OPTIONS with the flags laid over them. `out` ends up as an absolute path, since a program may
+// change its directory before it starts another; `default_out` is used where neither names one.
+trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& flags, const std::string& default_out);
+
+}  // namespace devsan::launch

@@ -1,0 +1,25 @@
+// `--fail-on KINDS`: which findings turn a run that ended well into one that failed.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "report/finding.h"
+
+namespace devsan::launch {
+
+class FailOn {
+ public:
+  // A comma separated list of kinds, or of `any`, `error`, `warning` (warnings and errors). Throws UsageError.
+  static FailOn parse(std::string_view text);
+
+  // A finding that the program handled itself never matches.
+  bool matches(const report::Finding& finding) const;
+
+ private:
+  std::optional<report::Severity> at_least_;
+  std::vector<report::Kind> kinds_;
+};
+
+}  // namespace devsan::launch

@@ -1,0 +1,194 @@
+// The command `devsan`. Every subcommand is a function elsewhere; here are their options and what their errors become.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "devsan_version.h"
+#include "launch/build.h"
+#include "launch/command_line.h"
+#include "launch/installation.h"
+#include "launch/jobs.h"
+#include "launch/messages.h"
+#include "launch/run.h"
+#include "report/view_command.h"
+
+namespace devsan::launch {
+namespace {
+
+constexpr char kVersion[] = "devsan " DEVSAN_VERSION;
+constexpr char kVersionHelp[] = "Print the version and exit";
+constexpr int kUsageStatus = 2;
+constexpr int kMaxSimulatedDevices = 64;  // as many as PyTorch's own CUDA code allows
+
+// The help of an option of traced processes, for the flag that sets it.
+std::string option_help(std::string_view name) {
+#define DEVSAN_OPTION(type, option, default_value, help) \
+  if (name == #option) return help;
+#include "trace/options.def"
+#undef DEVSAN_OPTION
+  return {};
+}
+
+std::string without_prefix(std::string text, std::string_view prefix) {
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+// CLI11 knows nothing of what comes after the options.
+class RunHelp : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: devsan run [OPTIONS] -- CMD [ARGUMENTS]...\n";
+  }
+};
+
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(0, 1);
+    app_.set_version_flag("--version", kVersion, kVersionHelp);
+    app_.footer("Each command has its own --help.");
+    add_run();
+    report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
+    add_build();
+    add_lib();
+  }
+
+  int execute(int count, char** words) {
+    std::vector<std::string> arguments(words + 1, words + count);
+    if (!arguments.empty() && arguments[0] == "run") take_command(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::Success& asked) {  // --help, --version
+      return app_.exit(asked);
+    } catch (const CLI::ExtrasError&) {
+      throw UsageError(about_extras());
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(prefix_of_chosen() + error.what());
+    }
+    if (app_.get_subcommands().empty()) throw UsageError("no command given; see devsan --help");
+    return action_ ? action_() : view_status_;
+  }
+
+ private:
+  CLI::App* add_command(const std::string& name, const std::string& help, std::function<int()> action) {
+    CLI::App* command = app_.add_subcommand(name, help);
+    command->set_version_flag("--version", kVersion, kVersionHelp);
+    command->callback([this, action = std::move(action)] { action_ = action; });
+    return command;
+  }
+
+  void add_run() {
+    run_ = add_command("run", "Run a command with devsan in it and in its child processes", [this] { return run(); });
+    run_->formatter(std::make_shared<RunHelp>());
+    run_->add_option("--sim", request_.flags.sim, option_help("sim"))
+        ->check(CLI::Range(0, kMaxSimulatedDevices))
+        ->option_text("N");
+    run_->add_option("--sim-memory", request_.flags.sim_memory, option_help("sim_memory"))->option_text("SIZE");
+    run_->add_option("--out", request_.flags.out, option_help("out"))->option_text("DIR");
+    run_->add_option("--fail-on", fail_on_,
+                     "exit with 66 when a command that ended with 0 has such findings: any, error, warning, or kinds, "
+                     "separated by commas")
+        ->option_text("KINDS");
+    run_->add_flag("--quiet", request_.flags.quiet, without_prefix(option_help("quiet"), "1 "));
+    run_->footer(
+        "The exit status is the command's own, 128 + signal where a signal ended it, 127 where it was not found.");
+  }
+
+  void add_build() {
+    CLI::App* build = add_command("build", "Compile the hooks for a Python's torch, and print where they are",
+                                  [this] { return build_command(build_flags_); });
+    build->add_option("--python", build_flags_.python, "the Python whose torch is meant (default: python3)")
+        ->option_text("PY");
+    build->add_flag("--force", build_flags_.force, "compile them even if they are there");
+    build->add_flag("--quiet", build_flags_.quiet, "show no progress");
+  }
+
+  void add_lib() {
+    add_command("lib", "Print the path for LD_PRELOAD=$(devsan lib) CMD", [] {
+      std::cout << preload_name(find_installation().library) << '\n';
+      return 0;
+    });
+  }
+
+  int run() {
+    if (request_.command.empty()) throw UsageError("run: no command given; write it after --");
+    if (fail_on_) request_.fail_on = FailOn::parse(*fail_on_);
+    if (request_.flags.sim_memory && trace::parse_size(*request_.flags.sim_memory) == 0) {
+      throw UsageError("run: --sim-memory: '" + *request_.flags.sim_memory + "' is not a size such as 8G or 512M");
+    }
+    if (request_.flags.out && request_.flags.out->empty()) throw UsageError("run: --out needs a directory");
+    return run_command(request_);
+  }
+
+  // The user's command must not be read as options of devsan's.
+  void take_command(std::vector<std::string>& arguments) {
+    const RunWords split = split_run_words({arguments.begin() + 1, arguments.end()}, [this](const std::string& name) {
+      const CLI::Option* option = run_->get_option_no_throw(name);
+      return option != nullptr && option->get_items_expected_min() > 0;
+    });
+    request_.command = split.command;
+    arguments = split.options;
+    arguments.insert(arguments.begin(), "run");
+  }
+
+  std::string prefix_of_chosen() {
+    const auto chosen = app_.get_subcommands();
+    return chosen.empty() ? "" : chosen.front()->get_name() + ": ";
+  }
+
+  // What to say about words that mean nothing.
+  std::string about_extras() {
+    const auto chosen = app_.get_subcommands();
+    const CLI::App* owner = chosen.empty() ? &app_ : chosen.front();
+    const std::vector<std::string> extras = app_.remaining(true);
+    const std::string word = extras.empty() ? "" : extras.front();
+    const bool is_option = word.starts_with('-');
+    std::vector<std::string> known;
+    if (is_option) {
+      for (const CLI::Option* option : owner->get_options()) known.push_back(option->get_name());
+    } else if (chosen.empty()) {
+      for (const CLI::App* command : app_.get_subcommands({})) known.push_back(command->get_name());
+    }
+    const std::string guess = nearest(word.substr(0, word.find('=')), known);
+    const std::string what = is_option ? "option " : (chosen.empty() ? "command " : "argument ");
+    return prefix_of_chosen() + "unknown " + what + word + (guess.empty() ? "" : "; did you mean " + guess + "?");
+  }
+
+  CLI::App app_{"Finds tensors that are on the wrong device, and tells where they came from.", "devsan"};
+  CLI::App* run_ = nullptr;
+  std::function<int()> action_;
+  int view_status_ = 0;
+  RunRequest request_;
+  std::optional<std::string> fail_on_;
+  BuildFlags build_flags_;
+};
+
+int guarded(int count, char** words) {
+  try {
+    return CommandLine().execute(count, words);
+  } catch (const UsageError& error) {
+    say(error.what());
+    return kUsageStatus;
+  } catch (const Interrupted& interrupted) {
+    signal(interrupted.signal, SIG_DFL);
+    raise(interrupted.signal);
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace devsan::launch
+
+int main(int count, char** words) {
+  return devsan::launch::guarded(count, words);
+}

@@ -1,0 +1,177 @@
+#include "launch/run.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <set>
+
+#include "launch/build.h"
+#include "launch/elf_file.h"
+#include "launch/messages.h"
+#include "launch/supervise.h"
+#include "launch/target_python.h"
+#include "report/collect.h"
+#include "report/style.h"
+#include "report/summary.h"
+
+namespace devsan::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string default_directory() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  return std::string("devsan-out/") + text + "-" + std::to_string(getpid());
+}
+
+std::set<fs::path> traces_in(const fs::path& directory) {
+  std::set<fs::path> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() == ".devsan") found.insert(entry.path());
+  }
+  return found;
+}
+
+// The first run with a torch compiles the hooks for it. Whatever goes wrong, the command itself can run.
+void build_hooks_first(const Installation& installation, const std::vector<std::string>& command, bool quiet) {
+  const std::optional<std::string> python = find_python(command);
+  if (!python) return;
+  const ProbeResult probed = probe_torch(*python);
+  if (!probed.torch) return;  // a program without torch needs no hooks
+  try {
+    ensure_hooks(installation, *probed.torch, false, quiet);
+  } catch (const Failure& failure) {
+    if (!quiet) warn(failure.what());
+  } catch (const fs::filesystem_error& failure) {
+    if (!quiet) warn(failure.what());
+  }
+}
+
+bool is_inside_another_run(const Installation& installation) {
+  pid_t pid = getppid();
+  while (pid > 1) {
+    const std::string process = "/proc/" + std::to_string(pid);
+    std::error_code error;
+    if (fs::read_symlink(process + "/exe", error) == installation.program) return true;
+    std::ifstream stat_file(process + "/stat");
+    std::string text((std::istreambuf_iterator<char>(stat_file)), {});
+    const std::size_t name_end = text.rfind(") ");
+    if (name_end == std::string::npos) return false;
+    pid = std::atoi(text.c_str() + name_end + 4);  // ") S ppid"
+  }
+  return false;
+}
+
+std::string shell_message(const std::string& command, int error) {
+  if (error == ENOENT && command.find('/') == std::string::npos) return command + ": command not found";
+  struct stat status {};
+  if (error == EACCES && stat(command.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
+  return command + ": " + std::strerror(error);
+}
+
+// Programs that the dynamic loader does not preload anything into.
+std::string why_not_preloaded(const std::vector<std::string>& command) {
+  const std::optional<std::string> program = find_program(command[0]);
+  if (!program) return {};
+  struct stat status {};
+  if (stat(program->c_str(), &status) == 0 && (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) {
+    return *program + " runs with another user's rights";
+  }
+  return ElfFile(*program).is_static_program() ? *program + " is statically linked" : std::string();
+}
+
+// A program that is linked to AddressSanitizer's library refuses to start when another library comes before it.
+std::string preload_before_ours(const std::vector<std::string>& command, std::string existing) {
+  const std::optional<std::string> program = find_program(command[0]);
+  if (!program) return existing;
+  for (const std::string& library : ElfFile(*program).needed_libraries()) {
+    const bool there = existing.find("libasan.so") != std::string::npos;
+    if (library.starts_with("libasan.so") && !there) existing.insert(0, library + ":");
+  }
+  return existing;
+}
+
+struct Traced {
+  fs::path directory;
+  std::set<fs::path> before;  // traces of earlier runs
+};
+
+int after_the_run(const RunRequest& request, const Traced& traced, int status, bool quiet) {
+  std::vector<fs::path> made;
+  const std::set<fs::path> now = traces_in(traced.directory);
+  std::set_difference(now.begin(), now.end(), traced.before.begin(), traced.before.end(), std::back_inserter(made));
+  if (made.empty()) {
+    const std::string why = quiet || isatty(STDERR_FILENO) == 0 ? "" : why_not_preloaded(request.command);
+    if (!why.empty()) say("nothing was traced: " + why);
+    return status;
+  }
+  const bool judged = status == 0 && request.fail_on;
+  if (quiet && !judged) return status;
+  const report::Reading reading = report::read_traces(made);
+  if (!quiet && (report::has_something_to_tell(reading.report) || isatty(STDERR_FILENO) != 0)) {
+    std::cerr << report::summary(reading.report, report::style_for(STDERR_FILENO)) << std::flush;
+  }
+  const bool failed = judged && std::ranges::any_of(reading.report.findings, [&](const report::Finding& finding) {
+                        return request.fail_on->matches(finding);
+                      });
+  return failed ? kFindingStatus : status;
+}
+
+// Sets the environment up for devsan; false when it cannot work, which was then said.
+bool prepare(const RunRequest& request, const Installation& installation, const trace::ParsedOptions& merged,
+             Environment& environment) {
+  const bool quiet = merged.options.quiet;
+  for (const std::string& complaint : merged.complaints) {
+    if (!quiet) warn("DEVSAN_OPTIONS: " + complaint);
+  }
+  environment.set("DEVSAN_OPTIONS", trace::format_options(merged.options));
+  const std::string others = preload_before_ours(request.command, environment.get("LD_PRELOAD").value_or(""));
+  environment.set("LD_PRELOAD", merge_preload(others, preload_name(installation.library)));
+  if (!merged.options.enabled) return false;
+  if (merged.options.hooks.empty()) build_hooks_first(installation, request.command, quiet);
+  return true;
+}
+
+}  // namespace
+
+int run_command(const RunRequest& request) {
+  Environment environment = Environment::inherited();
+  const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
+  const trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
+  bool traced = false;
+  bool nested = false;
+  try {
+    const Installation installation = find_installation();
+    // A run inside a run that shares its directory leaves the summary to it.
+    nested = trace::parse_options(given).options.out == merged.options.out && is_inside_another_run(installation);
+    traced = prepare(request, installation, merged, environment);
+  } catch (const Failure& failure) {
+    if (!merged.options.quiet) warn(failure.what());
+  }
+  const Traced where{merged.options.out, traces_in(merged.options.out)};
+  const Ending ending = supervise(request.command, environment);
+  // Whoever read our stderr may be gone; that must not change how the run ended.
+  signal(SIGPIPE, SIG_IGN);
+  const int status = exit_status(ending);
+  if (ending.start_error != 0) {
+    say(shell_message(request.command[0], ending.start_error));
+    return status;
+  }
+  return traced ? after_the_run(request, where, status, merged.options.quiet || nested) : status;
+}
+
+}  // namespace devsan::launch

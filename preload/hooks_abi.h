@@ -1,0 +1,57 @@
+// What libdevsan.so and the libraries it loads into the process say to each other. Both sides are built from one source
+// tree; kHooksAbi guards against a cached library of another version.
+//
+//   libdevsan_torch.so exports devsan_hooks_attach, libdevsan_sim.so exports devsan_sim_attach and
+//   devsan_sim_module_created. libdevsan.so exports devsan_thread_block, found through the global scope.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/options.h"
+#include "trace/recorder.h"
+
+namespace devsan {
+
+inline constexpr std::uint32_t kHooksAbi = 1;
+
+// Given to a library when it is loaded. Everything lives as long as the process.
+struct HostServices {
+  std::uint32_t abi;
+  trace::Recorder* recorder;
+  const trace::Options* options;
+  // Writes one line to the stderr that the process was started with, prefixed "devsan: "; nothing when `quiet` is set
+  // or when fd 2 is another file by now. `text` may hold several lines.
+  void (*say)(const char* text);
+};
+
+// One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as
+// the address of the function itself: the symbol that its relocation names is the symbol that slots are matched by.
+// A weak function that the target torch lacks leaves `real` null, and the entry is passed over.
+struct Replacement {
+  void* real;
+  void* wrapper;
+};
+
+struct HookTable {
+  std::uint32_t abi;
+  std::uint32_t count;
+  const Replacement* replacements;  // in the hooks library's own data, filled by relocations
+};
+
+// Returns the table, or null where this library cannot serve the process (it has then said why).
+using HooksAttach = const HookTable* (*)(const HostServices*);
+using SimAttach = bool (*)(const HostServices*);
+// Called with torch's extension module right after it was made, with the GIL, before Python goes on with it.
+using SimModuleCreated = void (*)(void* py_module);
+
+// Per-thread memory of the hooks. It lies in libdevsan.so because only a library that is there at start-up has static
+// TLS for sure. `epoch` starts as a value that no process ever has, so that a new thread, like a fork child, differs
+// from Recorder::epoch_page() at its first operator.
+struct alignas(64) ThreadBlock {
+  std::uint64_t epoch = ~std::uint64_t{0};
+  unsigned char bytes[248] = {};
+};
+static_assert(sizeof(ThreadBlock) == 256);
+
+}  // namespace devsan

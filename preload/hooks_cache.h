@@ -1,0 +1,42 @@
+// Where the hooks for one libtorch lie in the user's cache: `devsan build` puts them there, libdevsan.so loads them
+// from there, and both ask this file. It runs inside the traced process as well, so it takes no memory from the heap,
+// throws nothing, and starts nothing.
+#pragma once
+
+#include <cstddef>
+
+namespace devsan {
+
+inline constexpr char kHooksLibrary[] = "libdevsan_torch.so";
+inline constexpr char kSimLibrary[] = "libdevsan_sim.so";
+inline constexpr std::size_t kCachePathSize = 4096;
+inline constexpr std::size_t kCacheKeySize = 160;
+
+struct HooksLocation {
+  char root[kCachePathSize];       // the cache: $XDG_CACHE_HOME/devsan, or ~/.cache/devsan
+  char key[kCacheKeySize];         // devsan's version, the id of the hooks' sources, libtorch_cpu's build-id
+  char directory[kCachePathSize];  // root/key; the two libraries lie in it
+};
+
+enum class HooksState {
+  ready,        // `directory` holds hooks
+  missing,      // nothing was built yet; all of `location` is filled in
+  no_home,      // neither XDG_CACHE_HOME nor a home directory
+  no_build_id,  // the file cannot be read, or has no build-id
+  not_private,  // the cache, or the folder in it, belongs to another user or can be written by others
+};
+
+// `libtorch_cpu` is the path of the library that the hooks are for. A build-id names one link of one build, and with it
+// its C++ ABI, so nothing else of torch has to be in the key.
+HooksState locate_hooks(const char* libtorch_cpu, HooksLocation* location) noexcept;
+
+// The cache's directory, whether it exists or not; false without a home.
+bool find_cache_root(char* root, std::size_t size) noexcept;
+
+// A directory (not a link to one) of this process's effective user that nobody else can write.
+bool is_private_directory(const char* path) noexcept;
+
+// The build-id of an ELF file in lower-case hexadecimal digits; false where there is none.
+bool read_build_id(const char* elf_file, char* digits, std::size_t size) noexcept;
+
+}  // namespace devsan

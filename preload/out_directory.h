@@ -1,0 +1,26 @@
+// Decides where this process's trace goes.
+#pragma once
+
+#include <cstddef>
+
+#include "preload/fixed_text.h"
+
+namespace devsan {
+
+using PathText = FixedText<4096>;
+
+// What the processes above this one tell.
+struct Ancestry {
+  PathText directory;            // of the nearest ancestor's trace; empty where none has one
+  bool another_started = false;  // one of them has torch and devsan in it, and has said what there was to say
+};
+
+Ancestry look_at_ancestors() noexcept;
+
+// Absolute. `wanted` is the option `out`, which may be empty or relative.
+PathText choose_directory(const char* wanted, const Ancestry& ancestry) noexcept;
+
+// The directory and those above it, 0700. False (and errno) when it is not there afterwards.
+bool make_directories(const char* path) noexcept;
+
+}  // namespace devsan

@@ -1,0 +1,341 @@
+#include "preload/session.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "preload/hooks_cache.h"
+#include "preload/interpreter.h"
+#include "preload/out_directory.h"
+#include "preload/plt_patcher.h"
+#include "preload/real_symbol.h"
+#include "preload/run_info.h"
+#include "preload/say.h"
+#include "trace/options.h"
+
+extern "C" {
+__attribute__((visibility("default"),
+               tls_model("initial-exec"))) constinit thread_local devsan::ThreadBlock devsan_thread_block{};
+}
+
+namespace devsan {
+namespace {
+
+constexpr std::size_t kOptionsSize = 16384;
+
+constinit std::atomic<Stage> g_stage{Stage::off};
+constinit trace::Recorder g_recorder;
+constinit PltPatcher g_patcher;
+constinit std::atomic<SimModuleCreated> g_module_created{nullptr};
+constinit FixedText<kOptionsSize> g_options_text;
+constinit HostServices g_services{};
+
+// Never destroyed: the hooks keep a pointer to the options.
+alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
+
+using Message = FixedText<8192>;
+
+// One thread at a time patches. Others leave word and wait for it a moment, so that their object is patched when they
+// go on to use it; no longer, since they may hold the loader's lock that the one needs.
+class PatchTurn {
+ public:
+  static bool take() noexcept {
+    pid_t nobody = 0;
+    const pid_t self = getpid();
+    if (owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire)) return true;
+    // The owner is a thread of the process that this one was forked from, and left things half done.
+    if (nobody != self) set_stage(Stage::off);
+    return false;
+  }
+
+  static void wait_a_moment() noexcept {
+    constexpr timespec kStep{0, 100'000};
+    constexpr int kSteps = 100;
+    for (int i = 0; i < kSteps && owner_.load(std::memory_order_acquire) != 0; ++i) nanosleep(&kStep, nullptr);
+  }
+
+  static void give_back() noexcept { owner_.store(0, std::memory_order_release); }
+
+ private:
+  inline static constinit std::atomic<pid_t> owner_{0};
+};
+
+constinit std::atomic<bool> g_look_again{false};
+constinit std::atomic<unsigned long long> g_scanned_added{0};
+constinit std::atomic<unsigned long long> g_scanned_removed{0};
+
+struct Loaded {
+  void* handle = nullptr;
+  const link_map* object = nullptr;
+};
+
+Loaded load(const char* directory, const char* name, Message* error) noexcept {
+  static constinit RealSymbol dlopen_symbol("dlopen");
+  static constinit RealSymbol dlerror_symbol("dlerror");
+  FixedText<kCachePathSize> path(directory);
+  path.append("/").append(name);
+  Loaded loaded;
+  auto* open = dlopen_symbol.as<void*(const char*, int)>();
+  if (open != nullptr) loaded.handle = open(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  loaded.object = static_cast<const link_map*>(loaded.handle);
+  if (loaded.handle == nullptr) {
+    auto* reason = dlerror_symbol.as<char*()>();
+    const char* text = reason != nullptr ? reason() : nullptr;
+    error->append("cannot load ").append(path.view()).append(": ").append(text != nullptr ? text : "no reason given");
+  }
+  return loaded;
+}
+
+template <typename Function>
+Function exported(const Loaded& library, const char* name) noexcept {
+  return reinterpret_cast<Function>(ElfImage(library.object->l_addr, library.object->l_ld).find_address(name));
+}
+
+// What one start does, step by step. Each step is false when it could not be done, and has then said why.
+class Start {
+ public:
+  Start(const TorchSighting& torch, bool importing) noexcept
+      : torch_(torch), importing_(importing), options_(*reinterpret_cast<const trace::Options*>(g_options_memory)) {}
+
+  bool run() noexcept {
+    interpreter_ = inspect_interpreter(importing_);
+    ancestry_ = look_at_ancestors();
+    read_options();
+    return interpreter_is_supported() && find_hooks() && open_recorder() && load_simulation() && load_hooks();
+  }
+
+ private:
+  // Once for a run: a child of a process that said it does not repeat it.
+  bool fail(const Message& message) const noexcept {
+    g_recorder.add_notice(message.view());
+    if (!ancestry_.another_started) say(message.c_str());
+    return false;
+  }
+
+  bool fail_to_load(Message message) const noexcept {
+    return fail(message.append("; the program runs without devsan"));
+  }
+
+  void read_options() const noexcept {
+    trace::ParsedOptions parsed = trace::parse_options(g_options_text.view());
+    new (g_options_memory) trace::Options(std::move(parsed.options));
+    set_quiet(options_.quiet);
+    if (ancestry_.another_started) return;
+    if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long: its end is ignored");
+    for (const std::string& complaint : parsed.complaints) {
+      Message message("DEVSAN_OPTIONS: ");
+      say(message.append(complaint).c_str());
+    }
+  }
+
+  bool interpreter_is_supported() const noexcept {
+    return interpreter_.refusal == nullptr || fail(Message(interpreter_.refusal));
+  }
+
+  bool find_hooks() noexcept {
+    if (!options_.hooks.empty()) {
+      hooks_directory_.append(options_.hooks);
+      return libraries_are_there();
+    }
+    HooksLocation location;
+    Message message;
+    switch (locate_hooks(torch_.library.c_str(), &location)) {
+      case HooksState::ready:
+        hooks_directory_.append(location.directory);
+        return libraries_are_there();
+      case HooksState::missing:
+        return fail_without_hooks();
+      case HooksState::no_home:
+        message.append("no home directory to look for hooks in");
+        break;
+      case HooksState::no_build_id:
+        message.append("no build-id in ").append(torch_.library.view());
+        break;
+      case HooksState::not_private:
+        message.append(location.directory).append(" or the folder above it can be written by other users");
+        break;
+    }
+    return fail_to_load(message);
+  }
+
+  // Looked at before anything is written.
+  bool libraries_are_there() const noexcept {
+    for (const char* name : {kHooksLibrary, options_.sim > 0 ? kSimLibrary : kHooksLibrary}) {
+      FixedText<kCachePathSize> library(hooks_directory_.view());
+      library.append("/").append(name);
+      if (access(library.c_str(), R_OK) == 0) continue;
+      Message message("no hooks at ");
+      return fail_to_load(message.append(library.view()));
+    }
+    return true;
+  }
+
+  bool fail_without_hooks() const noexcept {
+    Message message("no hooks for the torch at ");
+    message.append(parent_path(torch_.library.c_str(), 2).view()).append("; make them with: devsan build");
+    if (interpreter_.present) message.append(" --python ").append(python_executable().view());
+    return fail(message);
+  }
+
+  // A virtual environment's own python, which finds this torch, rather than the one that it links to.
+  FixedText<4096> python_executable() const noexcept {
+    const char* dot = std::strchr(interpreter_.version, '.');
+    const char* second = dot != nullptr ? std::strchr(dot + 1, '.') : nullptr;
+    FixedText<4096> path = parent_path(torch_.library.c_str(), 6);
+    path.append("/bin/python");
+    if (second != nullptr) path.append({interpreter_.version, static_cast<std::size_t>(second - interpreter_.version)});
+    if (access(path.c_str(), X_OK) == 0) return path;
+    char executable[4096];
+    const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable);
+    return FixedText<4096>(length > 0 ? std::string_view(executable, static_cast<std::size_t>(length)) : "python3");
+  }
+
+  bool open_recorder() noexcept {
+    const PathText directory = choose_directory(options_.out.c_str(), ancestry_);
+    const trace::RecorderSettings settings{directory.c_str(), trace::parse_size(options_.trace_size)};
+    if (directory.truncated()) {
+      errno = ENAMETOOLONG;
+    } else if (g_recorder.open(settings) == trace::OpenResult::opened) {
+      write_run_info(&g_recorder, parent_path(torch_.library.c_str(), 2).c_str(), interpreter_.version);
+      return true;
+    } else {
+      errno = g_recorder.last_errno();
+    }
+    Message message("cannot write traces to ");
+    char reason[128];
+    message.append(directory.view()).append(": ").append(strerror_r(errno, reason, sizeof reason));
+    return fail_to_load(message);
+  }
+
+  bool load_simulation() noexcept {
+    if (options_.sim <= 0) return true;
+    Message error;
+    const Loaded library = load(hooks_directory_.c_str(), kSimLibrary, &error);
+    if (library.handle == nullptr) return fail_to_load(error);
+    g_patcher.leave_alone(library.object->l_ld);
+    auto* attach = exported<SimAttach>(library, "devsan_sim_attach");
+    if (attach == nullptr) return fail_to_load(error.append(kSimLibrary).append(" is of another version of devsan"));
+    if (!attach(&g_services)) return false;
+    g_module_created.store(exported<SimModuleCreated>(library, "devsan_sim_module_created"), std::memory_order_release);
+    return true;
+  }
+
+  bool load_hooks() noexcept {
+    Message error;
+    const Loaded library = load(hooks_directory_.c_str(), kHooksLibrary, &error);
+    if (library.handle == nullptr) return fail_to_load(error);
+    auto* attach = exported<HooksAttach>(library, "devsan_hooks_attach");
+    const HookTable* table = attach != nullptr ? attach(&g_services) : nullptr;
+    if (attach == nullptr || (table != nullptr && table->abi != kHooksAbi)) {
+      return fail_to_load(error.append(kHooksLibrary).append(" is of another version of devsan"));
+    }
+    if (table == nullptr) return false;
+    g_patcher.leave_alone(_DYNAMIC);  // our own
+    if (g_patcher.start(*table, ElfImage(library.object->l_addr, library.object->l_ld))) return patch();
+    return fail_to_load(error.append(kHooksLibrary).append(" replaces nothing that this torch has"));
+  }
+
+  bool patch() const noexcept {
+    patch_new_objects();
+    return g_patcher.slots() != 0 || g_patcher.objects_refused() == 0 ||
+           fail_to_load(Message("the calls of torch's operators cannot be replaced"));
+  }
+
+  const TorchSighting& torch_;
+  const bool importing_;
+  const trace::Options& options_;
+  Interpreter interpreter_;
+  Ancestry ancestry_;
+  FixedText<kCachePathSize> hooks_directory_;
+};
+
+}  // namespace
+
+Stage stage() noexcept {
+  return g_stage.load(std::memory_order_acquire);
+}
+void set_stage(Stage stage) noexcept {
+  g_stage.store(stage, std::memory_order_release);
+}
+
+bool begin_starting() noexcept {
+  Stage expected = Stage::waiting;
+  return g_stage.compare_exchange_strong(expected, Stage::starting);
+}
+
+trace::Recorder& recorder() noexcept {
+  return g_recorder;
+}
+
+void remember_options() noexcept {
+  const char* text = std::getenv("DEVSAN_OPTIONS");
+  if (text != nullptr) g_options_text.append(text);
+}
+
+bool switched_off() noexcept {
+  if (g_options_text.view().find("enabled") == std::string_view::npos) return false;
+  return !trace::parse_options(g_options_text.view()).options.enabled;
+}
+
+void start(const TorchSighting& torch, bool importing) noexcept {
+  g_services = {kHooksAbi, &g_recorder, reinterpret_cast<const trace::Options*>(g_options_memory), &say};
+  if (!Start(torch, importing).run()) {
+    set_stage(Stage::off);
+    return;
+  }
+  set_stage(Stage::running);
+}
+
+void patch_new_objects() noexcept {
+  const LoaderCounts counts = loader_counts();
+  if (counts.added == g_scanned_added.load(std::memory_order_relaxed) &&
+      counts.removed == g_scanned_removed.load(std::memory_order_relaxed)) {
+    return;
+  }
+  g_look_again.store(true);
+  while (g_look_again.load()) {
+    if (!PatchTurn::take()) return PatchTurn::wait_a_moment();
+    g_look_again.store(false);
+    const LoaderCounts before = loader_counts();
+    const std::size_t refused = g_patcher.objects_refused();
+    const bool complete = g_patcher.scan();
+    if (g_patcher.objects_refused() != refused) {
+      g_recorder.add_notice("an object's calls cannot be watched: its table of functions cannot be made writable");
+    }
+    g_scanned_added.store(complete ? before.added : 0, std::memory_order_relaxed);
+    g_scanned_removed.store(before.removed, std::memory_order_relaxed);
+    PatchTurn::give_back();
+  }
+}
+
+bool simulation_wants_module() noexcept {
+  return g_module_created.load(std::memory_order_acquire) != nullptr;
+}
+
+void give_module_to_simulation(void* module) noexcept {
+  // A module of two phases would come as its definition, before there is a module. Torch's never was one.
+  auto* definition_type = find_in_process("PyModuleDef_Type");
+  struct PyObjectHead {
+    std::intptr_t references;
+    void* type;
+  };
+  if (static_cast<PyObjectHead*>(module)->type == definition_type) return;
+  g_module_created.load(std::memory_order_acquire)(module);
+}
+
+}  // namespace devsan
+
+void devsan_set_enabled(int enabled) {
+  using namespace devsan;
+  if (stage() != Stage::running) return;
+  while (!PatchTurn::take()) sched_yield();
+  g_patcher.set_enabled(enabled != 0);
+  PatchTurn::give_back();
+}

@@ -1,0 +1,74 @@
+#include "report/build_findings.h"
+
+#include <algorithm>
+
+#include "report/find_in_call.h"
+#include "report/frames.h"
+#include "report/merge.h"
+#include "report/operands.h"
+#include "report/why/explain.h"
+
+namespace devsan::report {
+namespace {
+
+// Torch's own frames say how PyTorch works inside; what a person can change begins outside of them. Code of libraries
+// is a proper place: the bug may well be theirs.
+std::optional<Frame> place_of(const trace::TraceFile& trace, const trace::Meeting& meeting,
+                              const std::vector<Frame>& stack) {
+  const auto user = std::ranges::find_if(stack, [](const Frame& frame) { return !frame.torch; });
+  if (user != stack.end()) return *user;
+  if (auto frame = user_frame_of(trace, meeting.fixed.site)) return frame;
+  if (!stack.empty()) return stack.front();
+  return std::nullopt;
+}
+
+Kind kind_of(const trace::Meeting& meeting) {
+  return (meeting.fixed.flags & trace::kRaised) != 0 ? Kind::device_mismatch : Kind::mixed_operands;
+}
+
+Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
+  Finding finding;
+  finding.kind = kind_of(meeting);
+  finding.raised = (meeting.fixed.flags & trace::kRaised) != 0;
+  finding.handled = finding.raised && (meeting.fixed.flags & trace::kHandled) != 0;
+  finding.severity = finding.handled ? Severity::warning : default_severity(finding.kind);
+  finding.message = trace.string(meeting.fixed.message);
+  finding.op = trace.operator_name(meeting.fixed.op);
+  finding.stack = frames_of(trace, meeting.frames);
+  if (!meeting.forward_frames.empty()) finding.forward = frames_of(trace, meeting.forward_frames);
+  finding.where = place_of(trace, meeting, finding.stack);
+  if (finding.stack.empty() && finding.where) finding.stack.push_back(*finding.where);
+  for (const trace::NativeFrame& native : meeting.native_frames) {
+    finding.native_stack.push_back(
+        {std::string(trace.string(native.module)), std::string(trace.string(native.symbol)), native.offset});
+  }
+  finding.operands = operands_of(trace, meeting);
+  find_in_call(finding);
+  finding.step = meeting.fixed.step;
+  finding.phase = meeting.fixed.phase;
+  finding.pid = trace.header().pid;
+  if (const int rank = trace.header().rank; rank >= 0) {
+    finding.rank = rank;
+    finding.ranks = {rank};
+  }
+  finding.thread = meeting.fixed.tid;
+  finding.thread_name = trace.string(meeting.fixed.thread_name);
+  finding.count = 1 + std::uint64_t{meeting.fixed.repeats};
+  finding.time_ns = meeting.fixed.time_ns;
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> build_findings(const trace::TraceFile& trace) {
+  std::vector<Finding> findings;
+  findings.reserve(trace.meetings().size());
+  for (const trace::Meeting& meeting : trace.meetings()) {
+    Finding& finding = findings.emplace_back(finding_of(trace, meeting));
+    finding.id = identity_of(finding);
+    explain(finding);
+  }
+  return findings;
+}
+
+}  // namespace devsan::report

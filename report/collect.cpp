@@ -1,0 +1,112 @@
+#include "report/collect.h"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+
+#include "report/build_findings.h"
+#include "report/build_run.h"
+
+namespace devsan::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order of ranks, and of pids within one: "rank2.…" before "rank10.…".
+bool earlier_name(const fs::path& left, const fs::path& right) {
+  const std::string a = left.filename().string();
+  const std::string b = right.filename().string();
+  if (a.size() != b.size()) return a.size() < b.size();
+  return a < b;
+}
+
+void list_directory(const fs::path& directory, std::vector<fs::path>& files, std::vector<std::string>& complaints) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".devsan") found.push_back(entry->path());
+  }
+  if (error) {
+    complaints.push_back(directory.string() + ": " + error.message());
+  } else if (found.empty()) {
+    complaints.push_back(directory.string() + ": no trace in this directory (rank<R>.<pid>.devsan)");
+  }
+  std::ranges::sort(found, earlier_name);
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+std::vector<fs::path> list_files(std::span<const fs::path> paths, std::vector<std::string>& complaints) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status)) {
+      list_directory(path, files, complaints);
+    } else if (fs::exists(status)) {
+      files.push_back(path);
+    } else {
+      complaints.push_back(path.string() + ": " + (error ? error.message() : std::string("no such file or directory")));
+    }
+  }
+  // A file named twice, or beside its directory, counts once.
+  std::set<fs::path> seen;
+  std::erase_if(files, [&](const fs::path& file) {
+    std::error_code error;
+    const fs::path canonical = fs::weakly_canonical(file, error);
+    return !seen.insert(error ? file : canonical).second;
+  });
+  return files;
+}
+
+}  // namespace
+
+void Collector::add(const trace::TraceFile& trace) {
+  for (const trace::Damage& damage : trace.damage()) add_damage(trace.path(), damage);
+  report_.run.processes.push_back(process_of(trace));
+  add_notices(trace, report_.run.processes.back());
+  for (Finding& finding : build_findings(trace)) {
+    report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
+    merger_.add(std::move(finding));
+  }
+}
+
+void Collector::add_notices(const trace::TraceFile& trace, const Process& process) {
+  std::vector<Notice>& notices = report_.run.notices;
+  for (const trace::Notice& notice : trace.notices()) {
+    report_.run.last_ns = std::max(report_.run.last_ns, notice.time_ns);
+    const auto same = std::ranges::find(notices, notice.text, &Notice::text);
+    if (same != notices.end()) {
+      ++same->count;
+    } else {
+      notices.push_back({notice.text, process.pid, process.rank, 1});
+    }
+  }
+}
+
+void Collector::add_damage(const fs::path& file, const trace::Damage& damage) {
+  report_.damage.push_back({file.string(), damage.offset, damage.bytes, damage.reason});
+}
+
+Report Collector::take() {
+  report_.findings = merger_.take();
+  summarize_processes(report_.run);
+  return std::exchange(report_, {});
+}
+
+Reading read_traces(std::span<const fs::path> paths) {
+  Reading reading;
+  Collector collector;
+  for (const fs::path& file : list_files(paths, reading.complaints)) {
+    const auto opened = trace::TraceFile::open(file);
+    if (const auto* damage = std::get_if<trace::Damage>(&opened)) {
+      collector.add_damage(file, *damage);
+    } else {
+      collector.add(std::get<trace::TraceFile>(opened));
+    }
+  }
+  reading.readable = collector.traces();
+  reading.report = collector.take();
+  return reading;
+}
+
+}  // namespace devsan::report

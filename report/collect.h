@@ -1,0 +1,39 @@
+// Gathers the traces of a run into one report. A trace is needed only while it is added, so that a run of thousands of
+// ranks is read one file at a time.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/finding.h"
+#include "report/merge.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+class Collector {
+ public:
+  void add(const trace::TraceFile& trace);
+  void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
+  std::size_t traces() const { return report_.run.processes.size(); }
+  Report take();
+
+ private:
+  void add_notices(const trace::TraceFile& trace, const Process& process);
+
+  Report report_;
+  FindingMerger merger_;
+};
+
+struct Reading {
+  Report report;
+  std::size_t readable = 0;             // traces of which at least something could be used
+  std::vector<std::string> complaints;  // one line each: paths that are not there, directories without traces
+};
+
+// Reads files, and directories for the `*.devsan` files in them (not below them).
+Reading read_traces(std::span<const std::filesystem::path> paths);
+
+}  // namespace devsan::report

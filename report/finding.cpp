@@ -1,0 +1,115 @@
+#include "report/finding.h"
+
+namespace devsan::report {
+
+// No switch here has a default: the compiler warns where a kind was added and its name was not. What lies behind the
+// switch answers for a value that a damaged trace brought along.
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::note:
+      return "note";
+  }
+  return "note";
+}
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
+  case Kind::enumerator:                                         \
+    return name;
+#include "report/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+  }
+  return "";
+}
+
+std::string_view meaning_of(Kind kind) {
+  switch (kind) {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
+  case Kind::enumerator:                                         \
+    return meaning;
+#include "report/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+  }
+  return "";
+}
+
+Severity default_severity(Kind kind) {
+  switch (kind) {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
+  case Kind::enumerator:                                         \
+    return Severity::severity;
+#include "report/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+  }
+  return Severity::note;
+}
+
+std::string_view name_of(trace::Phase phase) {
+  switch (phase) {
+    case trace::Phase::other:
+      return "other";
+    case trace::Phase::forward:
+      return "forward";
+    case trace::Phase::backward:
+      return "backward";
+    case trace::Phase::optimizer:
+      return "optimizer";
+    case trace::Phase::data:
+      return "data";
+    case trace::Phase::checkpoint:
+      return "checkpoint";
+  }
+  return "other";
+}
+
+std::string_view name_of(trace::How how) {
+  switch (how) {
+    case trace::How::created:
+      return "created";
+    case trace::How::moved:
+      return "moved";
+    case trace::How::derived:
+      return "derived";
+  }
+  return "derived";
+}
+
+std::string_view name_of(trace::NameKind kind) {
+  switch (kind) {
+    case trace::NameKind::unknown:
+      return "unknown";
+    case trace::NameKind::parameter:
+      return "parameter";
+    case trace::NameKind::buffer:
+      return "buffer";
+    case trace::NameKind::attribute:
+      return "attribute";
+    case trace::NameKind::local:
+      return "local";
+    case trace::NameKind::temporary:
+      return "temporary";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(trace::CloseMark mark) {
+  switch (mark) {
+    case trace::CloseMark::open:
+      return "open";
+    case trace::CloseMark::exited:
+      return "exited";
+    case trace::CloseMark::quick_exited:
+      return "quick-exited";
+    case trace::CloseMark::executed:
+      return "executed";
+  }
+  return "open";
+}
+
+}  // namespace devsan::report

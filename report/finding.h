@@ -1,0 +1,184 @@
+// The verdict as plain data, as docs/report-schema.md describes it. Whoever fills these structs decides; whoever
+// renders them only formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/file_layout.h"
+
+namespace devsan::report {
+
+enum class Severity { error, warning, note };
+
+enum class Kind {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) enumerator,
+#include "report/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+};
+
+std::string_view name_of(Severity severity);
+std::string_view name_of(Kind kind);
+std::string_view meaning_of(Kind kind);
+Severity default_severity(Kind kind);
+std::string_view name_of(trace::Phase phase);
+std::string_view name_of(trace::How how);
+std::string_view name_of(trace::NameKind kind);
+std::string_view name_of(trace::CloseMark mark);
+
+// A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
+struct Frame {
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string source;  // the line's text as it was when the process ran, with its indentation
+  int end_line = 0;    // of the call; `end_column` counts in this line
+  int column = -1;     // byte offsets into the line, as CPython counts them
+  int end_column = -1;
+  bool torch = false;    // code of torch itself
+  bool library = false;  // code under site-packages or of the standard library
+};
+
+struct NativeFrame {
+  std::string module;
+  std::string symbol;
+  std::uint64_t offset = 0;
+};
+
+// One step in the history of an operand's device.
+struct LineageStep {
+  Frame at;
+  std::string op;
+  trace::How how = trace::How::derived;
+  std::string device;
+};
+
+struct Operand {
+  std::string arg;   // the schema's name
+  std::string name;  // the program's; empty when it was not found
+  std::string text;  // how it is written in the call that failed; empty where that is not known
+  std::string device;
+  std::optional<std::vector<std::int64_t>> shape;  // none for a generator or a `device=` argument
+  std::size_t hidden_dims = 0;                     // dimensions that the trace had no room for
+  std::string dtype;
+  bool odd = false;
+  bool generator = false;
+  bool device_argument = false;
+  bool number = false;  // a Python number that PyTorch made a tensor of
+  trace::NameKind is = trace::NameKind::unknown;
+  std::vector<LineageStep> lineage;  // newest first, ending at the origin
+
+  bool is_scalar() const { return shape && shape->empty(); }
+  bool on_cpu() const { return device == "cpu"; }
+};
+
+struct RootCause {
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string operand;  // its name, or its argument's
+  std::string why;
+};
+
+struct Fix {
+  std::string file;
+  int line = 0;
+  std::string text;
+};
+
+struct Finding {
+  std::string id;  // the same for findings that are equal, in any process and any run
+  Kind kind = Kind::device_mismatch;
+  Severity severity = Severity::error;
+  bool raised = false;
+  bool handled = false;  // the program caught the exception
+  std::string message;   // PyTorch's own
+  std::string op;
+  std::optional<Frame> where;
+  std::vector<Frame> stack;                   // innermost first
+  std::optional<std::vector<Frame>> forward;  // the forward operator's stack, where the failure is in backward
+  std::vector<NativeFrame> native_stack;
+  std::vector<Operand> operands;
+  std::optional<RootCause> root_cause;
+  std::optional<Fix> fix;
+  std::uint32_t step = 0;
+  trace::Phase phase = trace::Phase::other;
+  std::optional<int> rank;
+  std::vector<int> ranks;  // every rank that had it, ascending
+  std::uint32_t pid = 0;
+  std::uint32_t thread = 0;
+  std::string thread_name;
+  std::uint64_t count = 1;
+  std::int64_t time_ns = 0;
+};
+
+struct LastOperator {
+  std::string op;
+  Frame at;
+  std::uint32_t step = 0;
+};
+
+struct Thread {
+  std::uint32_t tid = 0;
+  std::string name;
+  std::uint64_t operators = 0;
+  std::vector<LastOperator> last;  // newest first
+};
+
+struct Process {
+  std::string file;  // of the trace
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::optional<int> rank;
+  std::string host;
+  std::string command;
+  std::int64_t start_ns = 0;
+  trace::CloseMark close = trace::CloseMark::open;
+  std::uint32_t steps = 0;
+  std::uint32_t optimizer_steps = 0;
+  std::uint64_t operators = 0;
+  std::uint64_t lost_events = 0;  // what the trace had no room for
+  std::map<std::string, std::string> info;
+  std::vector<Thread> threads;
+};
+
+struct Notice {
+  std::string text;
+  std::uint32_t pid = 0;
+  std::optional<int> rank;
+  std::uint64_t count = 1;
+};
+
+struct Run {
+  std::string command;
+  std::vector<std::string> hosts;
+  std::int64_t start_ns = 0;  // 0 when unknown
+  std::int64_t last_ns = 0;   // of the last thing a trace tells the time of
+  std::map<std::string, std::string> versions;
+  std::vector<Process> processes;
+  std::uint32_t steps = 0;
+  std::uint32_t optimizer_steps = 0;
+  std::vector<Notice> notices;
+};
+
+// Part of a trace, or all of it, that could not be used.
+struct Damage {
+  std::string file;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // 0 where unknown
+  std::string reason;
+};
+
+struct Report {
+  Run run;
+  std::vector<Finding> findings;
+  std::vector<Damage> damage;
+};
+
+}  // namespace devsan::report

@@ -1,0 +1,57 @@
+#include "report/frames.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace devsan::report {
+
+Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
+  Frame frame;
+  frame.file = trace.string(position.file);
+  frame.function = trace.string(position.function);
+  frame.line = std::max(position.line, 0);
+  frame.end_line = std::max(position.end_line, frame.line);
+  frame.source = trace.source_line(position.file, position.line);
+  if (position.column >= 0 && position.end_column >= 0) {
+    frame.column = position.column;
+    frame.end_column = position.end_column;
+  }
+  frame.library = is_library_path(frame.file);
+  return frame;
+}
+
+std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId id) {
+  const auto site = trace.site(id);
+  if (!site) return std::nullopt;
+  Frame frame = frame_of(trace, site->user);
+  if (frame.file.empty()) frame = frame_of(trace, site->innermost);
+  if (frame.file.empty()) return std::nullopt;
+  return frame;
+}
+
+std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records) {
+  std::vector<Frame> frames;
+  frames.reserve(records.size());
+  for (const trace::FrameRecord& record : records) {
+    Frame& frame = frames.emplace_back(frame_of(trace, record.position));
+    frame.torch = (record.flags & trace::kTorchFrame) != 0;
+    frame.library = (record.flags & (trace::kLibraryFrame | trace::kTorchFrame)) != 0;
+  }
+  return frames;
+}
+
+bool is_library_path(std::string_view path) {
+  if (path.starts_with('<')) return true;
+  if (path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos) return true;
+  const auto lib = path.rfind("/lib/python");
+  if (lib == path.npos) return false;
+  const auto version = path.substr(lib + std::string_view("/lib/python").size());
+  return !version.empty() && std::isdigit(static_cast<unsigned char>(version.front())) != 0;
+}
+
+std::string_view base_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace devsan::report

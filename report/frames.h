@@ -1,0 +1,24 @@
+// Code positions of a trace as frames of a report.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "report/finding.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+Frame frame_of(const trace::TraceFile& trace, const trace::Position& position);
+// The innermost position outside torch; none where the site is unknown.
+std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId site);
+std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records);
+
+// Installed code: under site-packages or dist-packages, in the standard library, or frozen into the interpreter.
+bool is_library_path(std::string_view path);
+// "/a/b.py" -> "b.py"
+std::string_view base_name(std::string_view path);
+
+}  // namespace devsan::report

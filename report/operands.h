@@ -1,0 +1,23 @@
+// The operands of a meeting, each with its history, and the odd ones marked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/finding.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting);
+
+// What a sentence calls it: the program's name for it, or else the schema's.
+const std::string& spoken_name(const Operand& operand);
+// The first odd operand; null where there is none.
+const Operand* first_odd(const std::vector<Operand>& operands);
+// The operand whose device the odd one should have shared; null where there is none.
+const Operand* counterpart_of(const Operand& odd, const std::vector<Operand>& operands);
+// The devices that met, in the order of the operands, each once.
+std::vector<std::string> devices_of(const std::vector<Operand>& operands);
+
+}  // namespace devsan::report

@@ -1,0 +1,120 @@
+// The history of the odd operand, as a table of places.
+#include <algorithm>
+
+#include "report/frames.h"
+#include "report/operands.h"
+#include "report/source_excerpt.h"
+#include "report/terminal_parts.h"
+#include "report/text_layout.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::size_t kShownGroups = 7;
+
+// Consecutive steps of one line of code.
+struct Group {
+  const LineageStep* step;  // the most telling: created, moved, or else the newest
+  std::size_t steps = 1;
+  bool is_cause = false;
+};
+
+bool tells_more(const LineageStep& step, const LineageStep& than) {
+  return than.how == trace::How::derived && step.how != trace::How::derived;
+}
+
+std::vector<Group> groups_of(const Operand& operand, const std::optional<RootCause>& cause) {
+  std::vector<Group> groups;
+  for (const LineageStep& step : operand.lineage) {
+    const bool same_line = !groups.empty() && groups.back().step->at.file == step.at.file &&
+                           groups.back().step->at.line == step.at.line && groups.back().step->device == step.device;
+    if (same_line) {
+      ++groups.back().steps;
+      if (tells_more(step, *groups.back().step)) groups.back().step = &step;
+    } else {
+      groups.push_back({&step});
+    }
+    if (cause && cause->file == step.at.file && cause->line == step.at.line) groups.back().is_cause = true;
+  }
+  return groups;
+}
+
+// The newest few, the root cause, whatever moved, and the origin.
+std::vector<bool> chosen(const std::vector<Group>& groups) {
+  std::vector<bool> shown(groups.size(), groups.size() <= kShownGroups);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const bool telling = groups[i].is_cause || groups[i].step->how != trace::How::derived;
+    if (i < kShownGroups - 3 || telling || i + 1 == groups.size()) shown[i] = true;
+  }
+  // Leaving out a single line would take a line to say so.
+  for (std::size_t i = 1; i + 1 < groups.size(); ++i) {
+    if (!shown[i] && shown[i - 1] && shown[i + 1]) shown[i] = true;
+  }
+  return shown;
+}
+
+std::string place_of(const LineageStep& step) {
+  if (step.at.file.empty()) return "(native code)";
+  return std::string(base_name(step.at.file)) + ":" + std::to_string(step.at.line);
+}
+
+// Its device goes without saying where it is the one that the history is about.
+std::string how_of(const LineageStep& step, const std::string& device) {
+  const std::string how(step.how == trace::How::derived ? "computed" : name_of(step.how));
+  if (step.device == device) return how;
+  return how + (step.how == trace::How::moved ? " to " : " on ") + cut_right(step.device, 16);
+}
+
+// The line that the step came from; of the line that failed, which is shown in full already, only the step's own part.
+std::string code_of(const LineageStep& step, const Finding& finding) {
+  const Frame& at = step.at;
+  if (at.source.empty()) return step.op;
+  const bool failing = finding.where && finding.where->file == at.file && finding.where->line == at.line;
+  const bool has_columns = at.column >= 0 && at.end_line == at.line && at.column < at.end_column &&
+                           static_cast<std::size_t>(at.end_column) <= at.source.size();
+  if (!failing || !has_columns) return bare_source(at.source);
+  const auto begin = static_cast<std::size_t>(at.column);
+  return bare_source(std::string_view(at.source).substr(begin, static_cast<std::size_t>(at.end_column) - begin));
+}
+
+}  // namespace
+
+Lines lineage_lines(const Finding& finding, const Style& style) {
+  const Operand* odd = first_odd(finding.operands);
+  if (odd == nullptr || odd->lineage.empty()) return {};
+  const std::vector<Group> groups = groups_of(*odd, finding.root_cause);
+  const std::vector<bool> shown = chosen(groups);
+  std::size_t how_columns = 0;
+  std::size_t place_columns = 0;
+  for (const Group& group : groups) {
+    how_columns = std::max(how_columns, columns_of(how_of(*group.step, odd->device)));
+    place_columns = std::min<std::size_t>(std::max(place_columns, columns_of(place_of(*group.step))), 28);
+  }
+
+  Lines lines;
+  const std::string device = cut_right(odd->device, 16);
+  const std::string_view order = groups.size() > 1 ? ", newest first" : "";
+  const std::size_t fixed = columns_of("  Where `` on  comes from") + columns_of(device) + order.size();
+  const std::string name = cut_middle(spoken_name(*odd), style.width - fixed);
+  lines.push_back("  " + painted(style, Paint::strong, "Where `" + name + "` on " + device + " comes from") +
+                  painted(style, Paint::faint, order));
+  std::size_t skipped = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!shown[i]) {
+      skipped += groups[i].steps;
+      continue;
+    }
+    if (skipped > 0) lines.push_back("    " + painted(style, Paint::faint, "… " + counted(skipped, "more step")));
+    skipped = 0;
+    const LineageStep& step = *groups[i].step;
+    const std::string place = pad_right(cut_middle(place_of(step), place_columns), place_columns);
+    const std::string code = code_of(step, finding);
+    const std::size_t used = 4 + how_columns + 2 + place_columns + 2;
+    std::string line = groups[i].is_cause ? "  " + painted(style, Paint::good, "▸") + " " : "    ";
+    line += pad_right(how_of(step, odd->device), how_columns) + "  " + painted(style, Paint::place, place) + "  ";
+    lines.push_back(line + cut_right(code, style.width - std::min(used, style.width - 8)));
+  }
+  return lines;
+}
+
+}  // namespace devsan::report

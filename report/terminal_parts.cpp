@@ -1,0 +1,195 @@
+#include "report/terminal_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "report/operands.h"
+#include "report/source_excerpt.h"
+#include "report/text_layout.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::string_view kDot = " · ";
+constexpr std::size_t kMaxOperandRows = 8;
+
+struct OperandRow {
+  const Operand* operand;
+  std::string arg, name, device, shape, dtype;
+};
+
+OperandRow row_of(const Operand& operand) {
+  OperandRow row{&operand, operand.arg, operand.name, operand.device, shape_text(operand), operand.dtype};
+  if (operand.generator) row.shape = "generator";
+  if (operand.device_argument) row.shape = "device argument";
+  return row;
+}
+
+// The odd ones, and as many of the others as there is room for, in their order.
+std::vector<OperandRow> rows_of(const std::vector<Operand>& operands) {
+  std::vector<OperandRow> rows;
+  auto room = static_cast<std::ptrdiff_t>(kMaxOperandRows) - std::ranges::count_if(operands, &Operand::odd);
+  std::size_t odd = 0;
+  for (const Operand& operand : operands) {
+    if (operand.odd ? odd++ < kMaxOperandRows : room-- > 0) rows.push_back(row_of(operand));
+  }
+  return rows;
+}
+
+std::size_t widest(const std::vector<OperandRow>& rows, std::string OperandRow::*cell, std::size_t least) {
+  std::size_t columns = least;
+  for (const OperandRow& row : rows) columns = std::max(columns, columns_of(row.*cell));
+  return columns;
+}
+
+const Frame* frame_at(const Finding& finding, const std::string& file, int line) {
+  const auto fits = [&](const Frame& frame) { return frame.file == file && frame.line == line; };
+  for (const Operand& operand : finding.operands) {
+    for (const LineageStep& step : operand.lineage) {
+      if (fits(step.at)) return &step.at;
+    }
+  }
+  const auto found = std::ranges::find_if(finding.stack, fits);
+  return found == finding.stack.end() ? nullptr : &*found;
+}
+
+std::string place_text(const std::string& file, int line, std::size_t columns) {
+  const std::string number = ":" + std::to_string(line);
+  return cut_path(file, columns - std::min(columns / 2, number.size())) + number;
+}
+
+}  // namespace
+
+Lines operand_lines(const Finding& finding, const Style& style) {
+  if (finding.operands.empty()) return {};
+  const auto rows = rows_of(finding.operands);
+  const std::size_t arg = std::min<std::size_t>(widest(rows, &OperandRow::arg, 3), 16);
+  const std::size_t device = std::min<std::size_t>(widest(rows, &OperandRow::device, 6), 16);
+  const std::size_t shape = std::min<std::size_t>(widest(rows, &OperandRow::shape, 5), 20);
+  const std::size_t dtype = std::min<std::size_t>(widest(rows, &OperandRow::dtype, 5), 12);
+  const std::size_t fixed = 4 + arg + device + shape + dtype + 4 * 2;
+  const std::size_t room = style.width > fixed + 12 ? style.width - fixed : 12;
+  const std::size_t name = std::min(widest(rows, &OperandRow::name, 4), room);
+
+  Lines lines;
+  lines.push_back("    " + painted(style, Paint::faint,
+                                   pad_right("operand", arg + 2 + name) + "  " + pad_right("device", device) + "  " +
+                                       pad_right("shape", shape) + "  dtype"));
+  for (const OperandRow& row : rows) {
+    const bool odd = row.operand->odd;
+    std::string line = odd ? "  " + painted(style, Paint::error, "▸") + " " : "    ";
+    line += pad_right(cut_right(row.arg, arg), arg) + "  ";
+    line += painted(style, odd ? Paint::strong : Paint::plain, pad_right(cut_middle(row.name, name), name)) + "  ";
+    line += painted(style, odd ? Paint::error : Paint::note, pad_right(cut_right(row.device, device), device)) + "  ";
+    line += pad_right(cut_right(row.shape, shape), shape) + "  " + cut_right(row.dtype, dtype);
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines.push_back(std::move(line));
+  }
+  if (rows.size() < finding.operands.size()) {
+    lines.push_back(
+        "    " + painted(style, Paint::faint, "… " + counted(finding.operands.size() - rows.size(), "more operand")));
+  }
+  return lines;
+}
+
+Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style) {
+  Lines lines;
+  const auto heading = [&](std::string_view word, Paint paint, const std::string& file, int line) {
+    lines.push_back("");
+    lines.push_back("  " + painted(style, paint, word) + " at " +
+                    painted(style, Paint::place, place_text(file, line, style.width - word.size() - 6)));
+  };
+  const auto source = [&](const std::string& file, int line) {
+    const Frame* frame = frame_at(finding, file, line);
+    if (frame == nullptr) return;
+    for (std::string& text : excerpt(*frame, {}, gutter, style)) lines.push_back(std::move(text));
+  };
+  const auto& cause = finding.root_cause;
+  if (cause) {
+    heading("Cause", Paint::strong, cause->file, cause->line);
+    source(cause->file, cause->line);
+    append_wrapped(lines, cause->why, 4, style);
+  }
+  if (const auto& fix = finding.fix) {
+    const bool at_cause = cause && cause->file == fix->file && cause->line == fix->line;
+    const bool at_failure = finding.where && finding.where->file == fix->file && finding.where->line == fix->line;
+    if (at_cause || at_failure) {
+      lines.push_back("");
+      lines.push_back("  " + painted(style, Paint::good, "Change") +
+                      (at_cause ? " in that line" : " in the line that failed"));
+    } else {
+      heading("Change", Paint::good, fix->file, fix->line);
+      source(fix->file, fix->line);
+    }
+    append_wrapped(lines, fix->text, 4, style);
+  }
+  return lines;
+}
+
+std::string circumstances(const Finding& finding) {
+  std::string text;
+  if (finding.ranks.size() > 1) {
+    text += "ranks " + ranges_of(finding.ranks) + std::string(kDot);
+  } else if (finding.rank) {
+    text += "rank " + std::to_string(*finding.rank) + std::string(kDot);
+  }
+  text += (finding.count > 1 ? "first at step " : "step ") + std::to_string(finding.step) + std::string(kDot);
+  if (finding.phase != trace::Phase::other) text += std::string(name_of(finding.phase)) + std::string(kDot);
+  if (!finding.thread_name.empty()) text += "thread " + printable(finding.thread_name) + std::string(kDot);
+  text += "pid " + std::to_string(finding.pid) + std::string(kDot);
+  text += finding.count == 1 ? "once" : counted(finding.count, "time");
+  return text;
+}
+
+std::string ranges_of(const std::vector<int>& ascending) {
+  std::string text;
+  for (std::size_t first = 0, last = 0; first < ascending.size(); first = last + 1) {
+    last = first;
+    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ascending[first]);
+    if (last > first) text += (last == first + 1 ? ", " : "-") + std::to_string(ascending[last]);
+  }
+  return text;
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " " + std::string(noun);
+  if (count == 1) return text;
+  return text + (noun.ends_with("ss") ? "es" : "s");
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 1024) return counted(bytes, "byte");
+  constexpr std::array<const char*, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string shape_text(const Operand& operand) {
+  if (!operand.shape) return "";
+  std::string text = "[";
+  for (const std::int64_t size : *operand.shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  if (operand.hidden_dims > 0) text += ", …";
+  return text + "]";
+}
+
+void append_wrapped(Lines& lines, std::string_view text, std::size_t indent, const Style& style, Paint paint) {
+  for (const std::string& line : wrap(text, style.width - indent)) {
+    lines.push_back(line.empty() ? "" : std::string(indent, ' ') + painted(style, paint, line));
+  }
+}
+
+void append_item(Lines& lines, std::string_view text, const Style& style, Paint paint) {
+  Lines item;
+  append_wrapped(item, text, 4, style, paint);
+  if (!item.empty()) item.front().erase(0, 2);
+  lines.insert(lines.end(), item.begin(), item.end());
+}
+
+}  // namespace devsan::report

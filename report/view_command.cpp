@@ -1,0 +1,108 @@
+#include "report/view_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "report/collect.h"
+#include "report/render_json.h"
+#include "report/render_terminal.h"
+
+namespace devsan::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+void complain(const std::string& text) {
+  std::cerr << "devsan: " << text << "\n";
+}
+
+bool write_out(const std::string& text, const std::string& file) {
+  errno = 0;
+  if (file.empty() || file == "-") {
+    std::cout << text << std::flush;
+    if (std::cout) return true;
+    complain(std::string("cannot write the report: ") + std::strerror(errno));
+    return false;
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << text << std::flush;
+  if (out) return true;
+  complain("cannot write " + file + ": " + std::strerror(errno));
+  return false;
+}
+
+Style style_of(Colour colour) {
+  Style style = style_for(STDOUT_FILENO);
+  switch (colour) {
+    case Colour::automatic:
+      break;
+    case Colour::always:
+      style.colour = true;
+      break;
+    case Colour::never:
+      style.colour = false;
+      break;
+  }
+  return style;
+}
+
+// `--json` takes a file or none, so that in `view --json DIR` the directory looks like that file. A trace or a
+// directory is never written to: it is meant to be read.
+ViewOptions without_swallowed_path(ViewOptions options) {
+  std::error_code error;
+  const fs::path file = options.json_file;
+  if (!file.empty() && (options.paths.empty() || file.extension() == ".devsan" || fs::is_directory(file, error))) {
+    options.paths.insert(options.paths.begin(), file);
+    options.json_file.clear();
+  }
+  return options;
+}
+
+}  // namespace
+
+int view(const ViewOptions& given) {
+  const ViewOptions options = without_swallowed_path(given);
+  const Reading reading = read_traces(options.paths);
+  for (const std::string& complaint : reading.complaints) complain(complaint);
+  const Report& report = reading.report;
+  if (reading.readable == 0) {
+    for (const Damage& damage : report.damage) complain(damage.file + ": " + damage.reason);
+    if (options.json && !report.damage.empty()) write_out(render_json(report), options.json_file);
+    return 1;
+  }
+  const std::string text =
+      options.json ? render_json(report) : render_terminal(report, style_of(options.colour), options.notes);
+  return write_out(text, options.json_file) ? 0 : 1;
+}
+
+CLI::App* add_view_command(CLI::App& app, int& exit_status) {
+  CLI::App* command = app.add_subcommand("view", "Show what traces tell: findings, and how each process ended");
+  const auto options = std::make_shared<ViewOptions>();
+  auto* paths =
+      command->add_option("traces", options->paths, "directories of traces, or traces (rank<R>.<pid>.devsan)");
+  paths->type_name("DIR|FILE");
+  auto* json = command->add_option("--json", options->json_file, "print the report as JSON, or write it to FILE");
+  json->expected(0, 1)->type_name("[FILE]");
+  command->add_flag("--notes", options->notes, "show notes too: what PyTorch allowed");
+  const std::map<std::string, Colour> colours = {
+      {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
+  command->add_option("--color", options->colour, "auto, always or never (auto: on a terminal, without NO_COLOR)")
+      ->transform(CLI::CheckedTransformer(colours))
+      ->type_name("WHEN");
+  command->callback([options, json, &exit_status] {
+    options->json = json->count() > 0;
+    if (options->paths.empty() && options->json_file.empty()) throw CLI::RequiredError("traces: DIR or FILE");
+    exit_status = view(*options);
+  });
+  return command;
+}
+
+}  // namespace devsan::report

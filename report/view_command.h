@@ -1,0 +1,32 @@
+// `devsan view DIR|FILE…`
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace devsan::report {
+
+enum class Colour { automatic, always, never };
+
+struct ViewOptions {
+  std::vector<std::filesystem::path> paths;
+  bool json = false;
+  std::string json_file;  // "" or "-" is the standard output
+  bool notes = false;
+  Colour colour = Colour::automatic;
+};
+
+// 0; 1 where nothing was readable or the output could not be written.
+int view(const ViewOptions& options);
+
+// Adds the command to a program's own. Parsing the command line runs it and sets `exit_status`; wrong usage is a
+// CLI::ParseError, for which the program exits 2.
+CLI::App* add_view_command(CLI::App& app, int& exit_status);
+
+}  // namespace devsan::report

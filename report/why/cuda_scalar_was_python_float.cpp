@@ -1,0 +1,105 @@
+// A norm, a sum or a maximum is one number. Code that works on CPU tensors with it was written when that number was a
+// Python float, or a CPU scalar, which every operator takes; once its `.item()` is dropped, the number stays on the
+// accelerator as a 0-dim tensor, and everything computed from it does, too. PyTorch's exception for scalars is one-way:
+// a CPU scalar may join tensors on an accelerator, a scalar there may not join CPU tensors.
+//
+// The line to change is the newest reduction in the number's history: there it became one number. Without a reduction
+// it is where the value came to the accelerator.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "report/operands.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::report::why {
+namespace {
+
+constexpr std::array<std::string_view, 24> kReductions = {"norm",
+                                                          "linalg_norm",
+                                                          "linalg_vector_norm",
+                                                          "linalg_matrix_norm",
+                                                          "frobenius_norm",
+                                                          "nuclear_norm",
+                                                          "sum",
+                                                          "nansum",
+                                                          "mean",
+                                                          "nanmean",
+                                                          "prod",
+                                                          "max",
+                                                          "min",
+                                                          "amax",
+                                                          "amin",
+                                                          "median",
+                                                          "std",
+                                                          "var",
+                                                          "dot",
+                                                          "vdot",
+                                                          "logsumexp",
+                                                          "trace",
+                                                          "dist",
+                                                          "_foreach_norm"};
+
+bool is_reduction(const LineageStep& step) {
+  return std::ranges::find(kReductions, trace::operator_base_name(step.op)) != kReductions.end();
+}
+
+const LineageStep* where_it_became_a_number(const Operand& scalar) {
+  const auto known = [](const LineageStep& step) { return !step.at.file.empty(); };
+  for (const LineageStep& step : scalar.lineage) {
+    if (step.device != scalar.device) break;  // older than the value's arrival on this device
+    if (known(step) && is_reduction(step)) return &step;
+  }
+  for (const LineageStep& step : scalar.lineage) {
+    if (known(step) && step.device == scalar.device && step.how != trace::How::derived) return &step;
+  }
+  return nullptr;
+}
+
+const Operand* stray_scalar(const Finding& finding) {
+  for (const Operand& operand : finding.operands) {
+    const bool weight = operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
+    if (operand.odd && operand.is_scalar() && !weight &&
+        trace::classify_device(operand.device) == trace::DeviceClass::accelerator) {
+      return &operand;
+    }
+  }
+  return nullptr;
+}
+
+std::string describe(const Operand& scalar, const LineageStep& step) {
+  std::string text = step.how == trace::How::derived ? "This line makes one number and leaves it on " + scalar.device
+                     : step.how == trace::How::moved ? "This line puts the value on " + scalar.device
+                                                     : "The value begins on " + scalar.device + " in this line";
+  text += "; what is computed from it stays there, down to " + mention(scalar) + ". PyTorch takes a CPU scalar into " +
+          "operators on " + scalar.device + ", but no scalar on " + scalar.device + " into operators on CPU tensors.";
+  return text;
+}
+
+}  // namespace
+
+std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) {
+  const Operand* scalar = stray_scalar(finding);
+  if (scalar == nullptr || !finding.where) return std::nullopt;
+  const Operand* tensor = counterpart_of(*scalar, finding.operands);
+  if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
+
+  const std::string here = "`" + move_call(*scalar, *tensor) + "`";
+  const LineageStep* step = where_it_became_a_number(*scalar);
+  if (step == nullptr) {
+    return Explanation{std::nullopt, Fix{finding.where->file, finding.where->line,
+                                         "Take the number to the host before it meets the CPU tensor: call `.item()` "
+                                         "on " +
+                                             mention(*scalar) + ", or move it with " + here + "."}};
+  }
+  RootCause cause{step->at.file, step->at.line, step->at.function, spoken_name(*scalar), describe(*scalar, *step)};
+  Fix fix{step->at.file, step->at.line,
+          "Take the number to the host where it is made: call `.item()` on the result of this line. Or leave it on " +
+              scalar->device + " and move what meets the CPU tensor, in " + short_place(*finding.where) + ": " + here +
+              "."};
+  return Explanation{std::move(cause), std::move(fix)};
+}
+
+}  // namespace devsan::report::why

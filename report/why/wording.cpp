@@ -1,0 +1,71 @@
+#include "report/why/wording.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "report/frames.h"
+#include "report/operands.h"
+
+namespace devsan::report::why {
+namespace {
+
+// Longer expressions make a sentence hard to read; the report shows their line anyway.
+constexpr std::size_t kLongestSubject = 48;
+constexpr std::size_t kLongestCounterpart = 32;
+
+// A name, attribute, subscript or call, to which ".to(…)" can be appended as it is.
+bool is_postfix_expression(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 ||
+                       std::string_view("_.()[]{}").find(c) != std::string_view::npos;
+    if (depth == 0 && !plain) return false;
+  }
+  return depth == 0 && !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0;
+}
+
+// "layers.3.weight" names a parameter by its place in the module and is no expression of the program; in "1.5 * x" the
+// digit belongs to a number.
+bool has_numeric_segment(std::string_view name) {
+  const auto is_digit = [&](std::size_t at) { return std::isdigit(static_cast<unsigned char>(name[at])) != 0; };
+  for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+    if (dot > 0 && dot + 1 < name.size() && is_digit(dot + 1) && !is_digit(dot - 1)) return true;
+  }
+  return false;
+}
+
+// What can be written into the line that failed; empty where there is nothing short and safe to write.
+std::string expression_for(const Operand& operand, std::size_t longest) {
+  const std::string& text = operand.text.empty() ? operand.name : operand.text;
+  return text.size() <= longest && !has_numeric_segment(text) ? text : "";
+}
+
+}  // namespace
+
+std::string mention(const Operand& operand) {
+  return operand.name.empty() ? "the operand `" + operand.arg + "`" : "`" + operand.name + "`";
+}
+
+std::string mention_first(const Operand& operand) {
+  return operand.name.empty() ? "The operand `" + operand.arg + "`" : mention(operand);
+}
+
+std::string short_place(const Frame& frame) {
+  return std::string(base_name(frame.file)) + ":" + std::to_string(frame.line);
+}
+
+std::string move_call(const Operand& odd, const Operand& counterpart) {
+  std::string subject = expression_for(odd, kLongestSubject);
+  if (!subject.empty() && !is_postfix_expression(subject)) subject = "(" + subject + ")";
+  const std::string other = counterpart.shape ? expression_for(counterpart, kLongestCounterpart) : "";
+  const std::string device = is_postfix_expression(other) ? other + ".device" : "'" + counterpart.device + "'";
+  return subject + ".to(" + device + ")";
+}
+
+bool was_moved(const Operand& operand) {
+  return std::ranges::any_of(operand.lineage, [](const LineageStep& step) { return step.how == trace::How::moved; });
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,148 @@
+"""Counts the instructions that devsan adds to an operator, with callgrind, hooks off and on in one process.
+
+Run by itself, under valgrind, this file is the counted program: bench_callgrind.py LIBRARY REPEATS
+"""
+
+import collections
+import ctypes
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from typing import Iterator, NamedTuple
+
+from bench_workloads import no_garbage_collection, operators, switch, tiny_step
+
+HOOKS = "libdevsan_torch.so"
+STEP = "tiny step"
+WARM_UPS = 10  # until the interpreter has specialised its byte code
+# By itself valgrind puts libraries below 345 MB. libdevsan takes addresses smaller than libtorch_cpu's size for offsets
+# of one that is not relocated yet, and leaves it unpatched.
+LOWEST_ADDRESS = "--aspace-minaddr=0x100000000"
+
+
+class Profile(NamedTuple):
+    """One dump of callgrind."""
+
+    total: int
+    own: dict[tuple[str, str], int]    # (object, function) -> instructions of its own
+    calls: dict[tuple[str, str], int]  # how often it was called
+
+
+def read_profile(path: pathlib.Path) -> Profile:
+    """Sums a callgrind.out file by function. See the manual, "Callgrind Format Specification"."""
+    names: dict[tuple[str, str], str] = {}
+
+    def expand(kind: str, text: str) -> str:
+        number, _, name = text.partition(" ")
+        if not re.fullmatch(r"\(\d+\)", number):
+            return text
+        if name:
+            names[kind, number] = name
+        return names[kind, number]
+
+    own, calls = collections.Counter(), collections.Counter()
+    here = callee_object = ""
+    at, callee, skip = ("", ""), ("", ""), False
+    for line in path.read_text(errors="replace").splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key == "ob":
+            here = expand("ob", value)
+        elif equals and key == "fn":
+            at, callee_object = (here, expand("fn", value)), here
+        elif equals and key == "cob":
+            callee_object = expand("ob", value)
+        elif equals and key == "cfn":
+            callee, callee_object = (callee_object, expand("fn", value)), here
+        elif equals and key == "calls":
+            calls[callee] += int(value.split()[0])
+            skip = True
+        elif line[:1] in "0123456789+-*" and line:
+            if not skip:
+                own[at] += int(line.split()[1])
+            skip = False
+    return Profile(sum(own.values()), own, calls)
+
+
+def counted(library: str, repeats: int) -> None:
+    """The program that runs under callgrind: prints the name of each dump in their order."""
+    import torch
+
+    torch.set_num_threads(1)
+    set_enabled = switch()
+    helper = ctypes.CDLL(library)
+    helper.bench_count_to_here.argtypes = [ctypes.c_char_p]
+    works = [(op.name, lambda batch=op.batch: batch(repeats)) for op in operators("cpu")]
+    works.append((STEP, tiny_step("cpu")))
+    for name, work in works:
+        for enabled in (0, 1):
+            set_enabled(enabled)
+            for _ in range(WARM_UPS):
+                work()
+            with no_garbage_collection():
+                helper.bench_count_from_here()
+                work()
+                helper.bench_count_to_here(name.encode())
+            print(enabled, name, flush=True)
+
+
+def count(python: str, library: pathlib.Path, repeats: int, environment: dict, out: pathlib.Path) -> dict:
+    """Runs the counted program. {name: {"off": Profile, "on": Profile}}, the operators' over `repeats` calls."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet", LOWEST_ADDRESS,
+               f"--callgrind-out-file={out}/dump", python, __file__, str(library), str(repeats)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise RuntimeError(f"the counted program ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    profiles: dict = collections.defaultdict(dict)
+    for number, line in enumerate(done.stdout.splitlines(), start=1):
+        enabled, name = line.split(" ", 1)
+        profiles[name]["on" if enabled == "1" else "off"] = read_profile(out / f"dump.{number}")
+    return dict(profiles)
+
+
+def short(function: str) -> str:
+    """A C++ function's name without its arguments or callgrind's mark of recursion; all wrappers are one."""
+    function = re.sub(r"'\d+$", "", function)
+    if "Wrapper<" in function:
+        return "Wrapper::call" if "::call(" in function else "Wrapper::call (part)"
+    function = re.sub(r"devsan::(hooks|trace)::|\(anonymous namespace\)::", "", function)
+    return re.sub(r"\(.*", "", function)
+
+
+def breakdown(off: Profile, on: Profile, operations: int) -> list[tuple[str, float, float]]:
+    """(function, instructions added per operation, calls added per operation), the most expensive first."""
+    cost, calls = collections.Counter(), collections.Counter()
+    for sign, profile in ((1, on), (-1, off)):
+        for (library, function), own in profile.own.items():
+            place = "" if library.endswith(HOOKS) else " [" + pathlib.Path(library).name.split(".so")[0] + "]"
+            cost[short(function) + place] += sign * own
+            calls[short(function) + place] += sign * profile.calls.get((library, function), 0)
+    rows = [(name, own / operations, calls[name] / operations) for name, own in cost.items()]
+    return sorted((row for row in rows if abs(row[1]) >= 0.05), key=lambda row: -row[1])
+
+
+def wrapper_calls(profile: Profile) -> int:
+    """Operators that ran, those inside others included."""
+    return sum(count for (_, function), count in profile.calls.items() if short(function) == "Wrapper::call")
+
+
+def outermost_calls(profile: Profile) -> int:
+    return sum(count for (_, function), count in profile.calls.items() if "devsan::hooks::Call::begin" in function)
+
+
+def figures(profiles: dict, repeats: int) -> Iterator[dict]:
+    for name, pair in profiles.items():
+        off, on = pair["off"], pair["on"]
+        wrapped = wrapper_calls(on)
+        operations = wrapped if name == STEP else repeats
+        yield {"name": name, "instructions_off": off.total, "instructions_on": on.total, "wrapper_calls": wrapped,
+               "outermost_calls": outermost_calls(on), "added_per_op": (on.total - off.total) / max(operations, 1),
+               "by_function": [dict(zip(("function", "instructions", "calls"), row))
+                               for row in breakdown(off, on, max(operations, 1))]}
+
+
+if __name__ == "__main__":
+    counted(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,126 @@
+"""The results of scripts/bench as words: the budgets, the tables, and the section of the document that holds them."""
+
+import pathlib
+import re
+
+from bench_callgrind import STEP
+
+MIB = 1 << 20
+BEGIN, END = "<!-- results: written by scripts/bench --markdown -->", "<!-- end of results -->"
+
+
+def budgets(results: dict) -> list[dict]:
+    """What DESIGN.md allows beside what was measured."""
+    rows = []
+
+    def add(what: str, measured: float, most: float, unit: str) -> None:
+        rows.append({"what": what, "measured": measured, "budget": most, "unit": unit, "met": measured <= most})
+
+    add("tiny step, time", results["steps"]["tiny"]["ratio"], 1.05, "x")
+    add("small transformer step, time", results["steps"]["transformer"]["ratio"], 1.01, "x")
+    for row in results.get("instructions", []):
+        if row["name"] == STEP:
+            add("instructions per operator of the tiny step", row["added_per_op"], 120, "")
+    if "start" in results:
+        start = results["start"]
+        add("import torch", start["import_ms"], 150, "ms")
+        add("memory (VmRSS)", start["rss"] / MIB, 64, "MiB")
+        add("trace file", start["trace_bytes"] / MIB, 32, "MiB")
+    return rows
+
+
+def number(value: float, unit: str = "") -> str:
+    digits = 3 if unit == "x" else 1
+    return f"{value:.{digits}f}" + (" " + unit if unit not in ("", "x") else "x" if unit else "")
+
+
+def budget_lines(results: dict) -> list[str]:
+    lines = [f"{'Budgets':46}{'measured':>12}{'at most':>12}", "-" * 80]
+    for row in results["budgets"]:
+        measured, most = number(row["measured"], row["unit"]), number(row["budget"], row["unit"])
+        lines.append(f"{row['what']:46}{measured:>12}{most:>12}{'met' if row['met'] else 'NOT MET':>10}")
+    return lines
+
+
+def step_lines(results: dict) -> list[str]:
+    lines = [f"{'Training steps, devsan':24}{'off':>10}{'on':>10}{'ratio':>9}{'95 % interval':>16}{'of CPU':>9}",
+             "-" * 80]
+    for name, step in results["steps"].items():
+        low, high = step["interval"]
+        lines.append(f"{name:24}{step['ms_off']:7.2f} ms{step['ms_on']:7.2f} ms{step['ratio']:8.3f}x"
+                     f"{f'{low:.3f} - {high:.3f}':>16}{step['cpu_ratio']:8.3f}x")
+    return lines
+
+
+def operator_lines(results: dict) -> list[str]:
+    counted = {row["name"]: row for row in results.get("instructions", [])}
+    lines = [f"{'Operators, devsan':24}{'operands':>8}{'off':>9}{'added':>9}{'95 % interval':>17}{'instr.':>9}",
+             "-" * 80]
+    for op in results["operators"]:
+        low, high = op["interval"]
+        instructions = f"{counted[op['name']]['added_per_op']:.0f}" if op["name"] in counted else "-"
+        lines.append(f"{op['name']:24}{op['operands']:8}{op['ns_off']:6.0f} ns{op['ns_added']:6.0f} ns"
+                     f"{f'{low:.0f} - {high:.0f}':>17}{instructions:>9}")
+    return lines
+
+
+def rival_lines(results: dict) -> list[str]:
+    rivals = results.get("rivals") or {}
+    if not rivals:
+        return []
+    titles = {"dispatch-mode": "dispatch", "debug-mode": "DebugMode", "record-function": "Record-"}
+    under = {"dispatch-mode": "mode", "record-function": "Function"}
+    columns = {"devsan": results} | rivals
+    lines = [f"{'Beside others':24}" + "".join(f"{titles.get(name, name):>11}" for name in columns),
+             " " * 24 + "".join(f"{under.get(name, ''):>11}" for name in columns), "-" * 80]
+    for at, op in enumerate(results["operators"]):
+        added = (side["operators"][at]["ns_added"] for side in columns.values())
+        lines.append(f"{op['name']:24}" + "".join(f"{nanoseconds:8.0f} ns" for nanoseconds in added))
+    for name in results["steps"]:
+        ratios = (side["steps"][name]["ratio"] for side in columns.values())
+        lines.append(f"{name + ' step':24}" + "".join(f"{ratio:10.3f}x" for ratio in ratios))
+    return lines
+
+
+def start_lines(results: dict) -> list[str]:
+    start = results.get("start")
+    if not start:
+        return []
+    return ["Start-up and memory, added", "-" * 80,
+            f"import torch {start['import_ms']:.0f} ms ({start['import_cpu_ms']:.0f} ms of processor time), "
+            f"the whole process {start['process_ms']:.0f} ms",
+            f"VmRSS {start['rss'] / MIB:.1f} MiB, VmHWM {start['peak_rss'] / MIB:.1f} MiB, "
+            f"mapped {start['mapped'] / MIB:.1f} MiB",
+            f"trace file {start['trace_bytes'] / MIB:.1f} MiB, {start['trace_disk_bytes'] / MIB:.1f} MiB on disk"]
+
+
+def instruction_lines(results: dict, most: int = 16) -> list[str]:
+    for row in results.get("instructions", []):
+        if row["name"] == STEP:
+            head = f"{row['wrapper_calls']} operators, {row['outermost_calls']} of them outermost"
+            lines = [f"{'Instructions of the tiny step, by function':60}{'per op':>10}{'calls':>10}", "-" * 80]
+            shown = sorted(row["by_function"], key=lambda entry: -abs(entry["instructions"]))[:most]
+            for entry in shown:
+                lines.append(f"{entry['function'][:58]:60}{entry['instructions']:10.2f}{entry['calls']:10.2f}")
+            rest = row["added_per_op"] - sum(entry["instructions"] for entry in shown)
+            return [*lines, f"{'all others':60}{rest:10.2f}", f"{head:60}{row['added_per_op']:10.2f}"]
+    return []
+
+
+def render(results: dict) -> str:
+    machine = results["machine"]
+    place = results.get("gpu") or "cpu, one thread"
+    head = [f"{results['date']}, torch {results['torch']}, Python {results['python']}, {place}",
+            f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']:.1f} at the start"
+            + (" (quick run)" if results["quick"] else "")]
+    parts = [head, budget_lines(results), step_lines(results), operator_lines(results), rival_lines(results),
+             start_lines(results), instruction_lines(results), [f"skipped: {text}" for text in results["skipped"]]]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def rewrite(document: pathlib.Path, text: str) -> None:
+    """Puts the tables between the markers; adds these at the end where the document has none."""
+    old = document.read_text() if document.exists() else ""
+    section = f"{BEGIN}\n```text\n{text}\n```\n{END}"
+    new, found = re.subn(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: section, old, flags=re.S)
+    document.write_text(new if found else f"{old.rstrip()}\n\n{section}\n".lstrip())

@@ -1,0 +1,28 @@
+// Memory of the simulated devices, and pinned host memory. Device memory is ordinary host memory that is accounted for:
+// each device has a size, running out of it raises PyTorch's OutOfMemoryError, and the statistics count real requests.
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <cstddef>
+#include <optional>
+
+namespace devsan::sim {
+
+// Allocates on the calling thread's current device.
+c10::DeviceAllocator* device_allocator();
+
+// Makes host memory of `bytes` bytes, the result of an operator that ran on the CPU, memory of `device`.
+c10::DataPtr adopt_host_memory(c10::DataPtr host, std::size_t bytes, c10::DeviceIndex device);
+
+// The device that `pointer` points into; nothing where it is no device memory.
+std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer);
+
+c10::Allocator* pinned_allocator();
+bool is_pinned(const void* pointer);
+
+// Makes the allocator PyTorch's allocator of CUDA memory.
+void register_allocator();
+
+}  // namespace devsan::sim

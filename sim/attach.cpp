@@ -1,0 +1,69 @@
+// The entry points of libdevsan_sim.so.
+#include <c10/util/Exception.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "preload/hooks_abi.h"
+#include "sim/allocator.h"
+#include "sim/convolution.h"
+#include "sim/cuda_hooks.h"
+#include "sim/device_guard.h"
+#include "sim/devices.h"
+#include "sim/fallback.h"
+#include "sim/python_module.h"
+#include "sim/reducer_timer.h"
+#include "sim/views.h"
+
+namespace devsan::sim {
+namespace {
+
+constexpr std::size_t kDefaultMemory = std::size_t{80} << 30;
+
+// "8G", "512M", "64K" or a number of bytes: the launcher has checked the option, and only its value is needed here.
+std::size_t memory_size(const std::string& text) {
+  char* end = nullptr;
+  const std::size_t number = std::strtoull(text.c_str(), &end, 10);
+  const int unit = std::toupper(*end);
+  const int shift = unit == 'G' ? 30 : unit == 'M' ? 20 : unit == 'K' ? 10 : 0;
+  return number == 0 ? kDefaultMemory : number << shift;
+}
+
+bool attach(const HostServices& host) {
+  const int devices = host.options->sim;
+  if (devices < 1 || devices > kMaxDevices) {
+    host.say(("cannot simulate " + std::to_string(devices) + " CUDA devices: from 1 to " + std::to_string(kMaxDevices) +
+              " are possible")
+                 .c_str());
+    return false;
+  }
+  configure({devices, memory_size(host.options->sim_memory)});
+  locate_python_files(reinterpret_cast<const void*>(host.say));
+  register_allocator();
+  register_device_guard();
+  register_cuda_hooks();
+  register_fallback();
+  register_views();
+  register_convolution();
+  register_reducer_timer();
+  return true;
+}
+
+}  // namespace
+}  // namespace devsan::sim
+
+extern "C" __attribute__((visibility("default"))) bool devsan_sim_attach(const devsan::HostServices* host) {
+  if (host == nullptr || host->abi != devsan::kHooksAbi) return false;
+  try {
+    return devsan::sim::attach(*host);
+  } catch (const std::exception& error) {
+    host->say((std::string("cannot simulate CUDA devices: ") + error.what()).c_str());
+    return false;
+  }
+}
+
+extern "C" __attribute__((visibility("default"))) void devsan_sim_module_created(void* module) {
+  devsan::sim::extend_module(module);
+}

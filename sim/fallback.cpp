@@ -1,0 +1,212 @@
+#include "sim/fallback.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/stack.h>
+#include <torch/library.h>
+
+#include <optional>
+#include <vector>
+
+#include "sim/device_rules.h"
+#include "sim/devices.h"
+#include "sim/host_alias.h"
+#include "sim/random.h"
+
+namespace devsan::sim {
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+template <typename Visit>
+void for_each_tensor(const IValue& value, Visit visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined()) visit(tensor);
+    }
+  } else if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      if (tensor && tensor->defined()) visit(*tensor);
+    }
+  }
+}
+
+// What the arguments say before anything is changed in them.
+struct Operands {
+  std::optional<c10::Device> device;  // of the first simulated tensor, or of the device argument without one
+  bool mixed = false;                 // not all tensors are on `device`
+  std::vector<at::Tensor> on_cpu;
+};
+
+Operands look_at(at::ArrayRef<IValue> arguments) {
+  Operands operands;
+  for (const IValue& argument : arguments) {
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (!is_simulated(tensor)) {
+        // A Python number that became a tensor mixes with every device.
+        if (!tensor.unsafeGetTensorImpl()->is_wrapped_number()) operands.on_cpu.push_back(tensor);
+      } else if (!operands.device) {
+        operands.device = tensor.device();
+      } else if (*operands.device != tensor.device()) {
+        operands.mixed = true;
+      }
+    });
+  }
+  operands.mixed = operands.mixed || (operands.device && !operands.on_cpu.empty());
+  if (!operands.device) {
+    for (const IValue& argument : arguments) {
+      if (argument.isDevice()) operands.device = resolve_device(argument.toDevice());
+    }
+  }
+  return operands;
+}
+
+bool draws_random_numbers(const c10::OperatorHandle& op) {
+  return op.hasTag(at::Tag::nondeterministic_seeded);
+}
+
+// Replaces the arguments on the stack with what the CPU kernel takes.
+class HostArguments {
+ public:
+  HostArguments(const c10::OperatorHandle& op, Stack* stack, c10::Device device)
+      : schema_(op.schema()), stack_(stack), device_(device), random_(draws_random_numbers(op)) {}
+
+  void replace(HostAliases& aliases) {
+    const std::size_t count = schema_.arguments().size();
+    bool has_generator = false;
+    for (std::size_t index = 0; index < count; ++index) {
+      IValue& value = torch::jit::peek(*stack_, index, count);
+      const bool is_generator = is_generator_argument(schema_.arguments()[index]);
+      has_generator = has_generator || is_generator;
+      if (is_generator) {
+        replace_generator(value);
+      } else {
+        replace_one(value, schema_.arguments()[index], aliases);
+      }
+    }
+    if (random_ && !has_generator) host_default_.emplace(device_.index());
+  }
+
+  void write_back(HostAliases& aliases) const {
+    for (const at::Tensor& tensor : written_) aliases.write_back(tensor);
+  }
+
+ private:
+  static bool is_generator_argument(const c10::Argument& argument) {
+    const c10::TypePtr& type = argument.type();
+    if (type->kind() == c10::TypeKind::GeneratorType) return true;
+    const auto optional = type->cast<c10::OptionalType>();
+    return optional && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
+  }
+
+  void replace_generator(IValue& value) {
+    std::optional<at::Generator> given;
+    if (!value.isNone()) given = value.toGenerator();
+    if (given || random_) value = host_generator(given, device_.index());
+  }
+
+  at::Tensor to_host(const at::Tensor& tensor, bool is_written, HostAliases& aliases) {
+    if (!is_simulated(tensor)) return tensor;
+    if (is_written) written_.push_back(tensor);
+    return aliases.alias(tensor);
+  }
+
+  void replace_one(IValue& value, const c10::Argument& argument, HostAliases& aliases) {
+    const bool is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    if (value.isTensor()) {
+      value = to_host(value.toTensor(), is_written, aliases);
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(to_host(tensor, is_written, aliases));
+      value = std::move(list);
+    } else if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+        list.push_back(tensor ? std::optional(to_host(*tensor, is_written, aliases)) : std::nullopt);
+      }
+      value = std::move(list);
+    } else if (value.isDevice() && value.toDevice().type() == kSimulatedType) {
+      value = c10::Device(c10::DeviceType::CPU);
+    }
+  }
+
+  const c10::FunctionSchema& schema_;
+  Stack* stack_;
+  c10::Device device_;
+  bool random_;
+  std::vector<at::Tensor> written_;
+  std::optional<HostDefaultGenerator> host_default_;
+};
+
+// An operand that was on the CPU is returned as it is, and so is a view of it.
+bool belongs_to_cpu_operand(const at::Tensor& result, const Operands& operands) {
+  for (const at::Tensor& operand : operands.on_cpu) {
+    if (operand.is_same(result)) return true;
+    if (operand.has_storage() && result.has_storage() && operand.storage().is_alias_of(result.storage())) return true;
+  }
+  return false;
+}
+
+at::Tensor to_simulated(const at::Tensor& result, const Operands& operands, HostAliases& aliases) {
+  if (!result.defined() || belongs_to_cpu_operand(result, operands)) return result;
+  return aliases.simulated(result, *operands.device);
+}
+
+void replace_results(const c10::OperatorHandle& op, Stack* stack, const Operands& operands, HostAliases& aliases) {
+  const std::size_t count = op.schema().returns().size();
+  for (std::size_t index = 0; index < count; ++index) {
+    IValue& value = torch::jit::peek(*stack, index, count);
+    if (value.isTensor()) {
+      value = to_simulated(value.toTensor(), operands, aliases);
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(to_simulated(tensor, operands, aliases));
+      value = std::move(list);
+    }
+  }
+}
+
+}  // namespace
+
+void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
+                              "devsan's simulated CUDA devices do not cover the operator ", op.operator_name(),
+                              ": PyTorch has no CPU kernel for it");
+  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+  Operands operands = look_at(arguments);
+  if (operands.mixed && check_operand_devices(op, arguments) == Verdict::run_composite) {
+    run_composite_kernel(op, stack);
+    return;
+  }
+  if (!operands.device) {
+    // Only a generator can have led here.
+    TORCH_CHECK(operands.on_cpu.empty(), "Expected a 'cpu' device type for generator but found 'cuda'");
+    operands.device = c10::Device(kSimulatedType, current_device());
+  }
+  HostAliases aliases;
+  HostArguments host(op, stack, *operands.device);
+  host.replace(aliases);
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  host.write_back(aliases);
+  replace_results(op, stack, operands, aliases);
+}
+
+void register_fallback() {
+  static torch::Library backend(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  backend.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+
+  // Structured operators come with a composite kernel that would be preferred to a fallback, and would only lead to it
+  // through a second operator.
+  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    const std::optional<c10::OperatorHandle> op = dispatcher.findSchema(name);
+    if (!op || !is_structured(*op) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
+    aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  }
+}
+
+}  // namespace devsan::sim

@@ -1,0 +1,44 @@
+"""Gives torch's extension module the names that a build with CUDA has, so that the unmodified torch.cuda runs on
+simulated devices. Runs right after torch._C was made, before torch's own Python code goes on with it."""
+
+import atexit
+
+from . import backward_threads, cudart, distributed, graphs, native, nvtx, runtime, storage, streams, uncovered
+
+CUDA_VERSION = "13.0"
+
+
+def extend(extension, library):
+    """`extension` is torch._C, `library` the path of libdevsan_sim.so."""
+    core = native.Library(library)
+    for part in (runtime, streams, graphs, cudart, nvtx):
+        for name, value in part.names(extension, core).items():
+            setattr(extension, name, value)
+    extension._has_cuda = True
+    uncovered.add_names(extension)
+    atexit.register(backward_threads.wait_until_idle)
+    run_after(extension, "_initExtension", lambda: finish_import(core))
+    run_after(extension, "_c10d_init", lambda: distributed.extend(extension._distributed_c10d, core))
+
+
+def run_after(extension, name, action):
+    """Calls `action` at the end of every call of the extension's function `name`."""
+    original = getattr(extension, name, None)
+    if original is None:
+        return
+
+    def wrapper(*args, **kwargs):
+        result = original(*args, **kwargs)
+        action()
+        return result
+
+    setattr(extension, name, wrapper)
+
+
+def finish_import(core):
+    """What needs the Python classes that torch defines before it calls _initExtension."""
+    import torch
+    import torch.version
+
+    torch.version.cuda = CUDA_VERSION
+    storage.extend(torch, core)

@@ -1,0 +1,64 @@
+// The functions that the Python face calls through ctypes. None lets an exception out: they return 0, or write what
+// went wrong into `error`.
+#include <c10/core/StorageImpl.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "sim/allocator.h"
+#include "sim/collectives.h"
+#include "sim/devices.h"
+#include "sim/random.h"
+
+#define DEVSAN_PYTHON_CALL extern "C" __attribute__((visibility("default")))
+
+namespace devsan::sim {
+namespace {
+
+int report(std::string_view text, char* error, std::size_t size) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::memcpy(error, text.data(), length);
+  error[length] = '\0';
+  return 1;
+}
+
+template <typename Action>
+int guarded(char* error, std::size_t size, Action action) {
+  try {
+    action();
+    return 0;
+  } catch (const c10::Error& failure) {
+    return report(failure.what_without_backtrace(), error, size);
+  } catch (const std::exception& failure) {
+    return report(failure.what(), error, size);
+  }
+}
+
+void resize_storage(c10::StorageImpl& storage, std::size_t bytes) {
+  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  const CurrentDevice on(storage.device().index());
+  c10::DataPtr grown = device_allocator()->allocate(bytes);
+  const std::size_t kept = std::min(bytes, storage.nbytes());
+  if (kept > 0) std::memcpy(grown.get(), storage.data(), kept);
+  storage.set_data_ptr_noswap(std::move(grown));
+  storage.set_nbytes(bytes);
+}
+
+}  // namespace
+}  // namespace devsan::sim
+
+DEVSAN_PYTHON_CALL void devsan_sim_next_generator_is_default(int is_default) {
+  devsan::sim::next_generator_is_default(is_default != 0);
+}
+
+DEVSAN_PYTHON_CALL int devsan_sim_resize_storage(void* storage, std::size_t bytes, char* error, std::size_t size) {
+  return devsan::sim::guarded(error, size,
+                              [&] { devsan::sim::resize_storage(*static_cast<c10::StorageImpl*>(storage), bytes); });
+}
+
+DEVSAN_PYTHON_CALL int devsan_sim_wrap_backend(const char* group_name, char* error, std::size_t size) {
+  return devsan::sim::guarded(error, size, [&] { devsan::sim::wrap_cpu_backend(group_name); });
+}

@@ -1,0 +1,1 @@
+int devsan_test_nothing;

@@ -1,0 +1,116 @@
+"""scripts/bench runs and says what it measured. Nothing here depends on how fast that was."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from harness import LEAKING, ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import bench_callgrind  # noqa: E402
+import bench_table  # noqa: E402
+
+PROFILE = """\
+events: Ir
+ob=(1) /lib/libdevsan_torch.so
+fl=(1) call.h
+fn=(1) devsan::hooks::Wrapper<&at::_ops::add::call, 7>::call(int)
+10 5
+fi=(2) other.h
++2 3
+cob=(2) /lib/libc.so.6
+cfi=(3) libc.c
+cfn=(2) getpid
+calls=4 100
+12 4000
+fn=(3) devsan::hooks::Call::begin()
+* 20
+cfn=(1)
+calls=2 10
+* 16
+ob=(2)
+fl=(3)
+fn=(2)
+100 1000
+
+totals: 1028
+"""
+
+
+def test_a_callgrind_profile_is_summed_by_function(tmp_path):
+    path = tmp_path / "dump.1"
+    path.write_text(PROFILE)
+    profile = bench_callgrind.read_profile(path)
+    wrapper = ("/lib/libdevsan_torch.so", "devsan::hooks::Wrapper<&at::_ops::add::call, 7>::call(int)")
+    begin = ("/lib/libdevsan_torch.so", "devsan::hooks::Call::begin()")
+    libc = ("/lib/libc.so.6", "getpid")
+    assert profile.own == {wrapper: 8, begin: 20, libc: 1000}
+    assert profile.calls == {wrapper: 2, libc: 4}
+    assert profile.total == 1028
+    assert bench_callgrind.wrapper_calls(profile) == 2
+
+
+def test_the_breakdown_takes_what_ran_without_hooks_from_what_ran_with_them():
+    off = bench_callgrind.Profile(100, {("libc.so", "malloc"): 100}, {("libc.so", "malloc"): 2})
+    begin = ("/x/libdevsan_torch.so", "devsan::hooks::Call::begin()")
+    on = bench_callgrind.Profile(190, {("libc.so", "malloc"): 110, begin: 80}, {("libc.so", "malloc"): 3, begin: 10})
+    assert bench_callgrind.breakdown(off, on, 10) == [("Call::begin", 8.0, 1.0), ("malloc [libc]", 1.0, 0.1)]
+
+
+def test_the_results_section_of_a_document_is_replaced_and_the_rest_kept(tmp_path):
+    document = tmp_path / "benchmarks.md"
+    document.write_text("# Title\n")
+    bench_table.rewrite(document, "first")
+    bench_table.rewrite(document, r"second \1")
+    text = document.read_text()
+    assert text.startswith("# Title\n") and text.count(bench_table.BEGIN) == 1
+    assert r"second \1" in text and "first" not in text
+
+
+@pytest.fixture(scope="module")
+def quick_run(devsan, python, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    env = {key: value for key, value in os.environ.items() if key not in LEAKING}
+    command = [sys.executable, ROOT / "scripts/bench", "--quick", "--no-callgrind", "--no-others", "--devsan", devsan,
+               "--python", python, "--json", folder / "bench.json", "--markdown", folder / "bench.md"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads((folder / "bench.json").read_text()), (folder / "bench.md").read_text()
+
+
+def test_results_name_what_they_were_measured_on(quick_run):
+    _, results, _ = quick_run
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", results["date"])
+    assert results["torch"] and results["python"] and results["machine"]["cpu"]
+    assert results["device"] == "cpu" and results["quick"] is True
+
+
+def test_operators_and_steps_were_measured_in_pairs(quick_run):
+    _, results, _ = quick_run
+    assert {op["operands"] for op in results["operators"]} >= {1, 2, 5}
+    for op in results["operators"]:
+        assert op["ns_off"] > 0 and op["interval"][0] <= op["ns_added"] <= op["interval"][1]
+    assert set(results["steps"]) == {"tiny", "transformer"}
+    for step in results["steps"].values():
+        assert step["pairs"] >= 40 and step["interval"][0] <= step["ratio"] <= step["interval"][1]
+
+
+def test_every_budget_is_told_and_judged_by_its_figure(quick_run):
+    table, results, document = quick_run
+    assert len(results["budgets"]) >= 5
+    for row in results["budgets"]:
+        assert row["met"] == (row["measured"] <= row["budget"])
+        assert row["what"] in table
+    assert max(map(len, table.splitlines())) <= 80
+    assert table.strip() in document
+
+
+def test_the_hooks_were_at_work_in_the_measured_processes(quick_run):
+    _, results, _ = quick_run
+    assert results["start"]["trace_bytes"] >= 2 << 20
+    assert results["start"]["mapped"] > results["start"]["trace_bytes"]

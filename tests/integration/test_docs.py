@@ -1,0 +1,20 @@
+"""What the documentation lists is what the sources have."""
+
+import re
+
+from harness import ROOT
+
+
+def test_every_option_is_documented_with_its_own_words():
+    declared = re.findall(r'^DEVSAN_OPTION\([^,]+, (\w+), [^,]+, "(.*)"\)$', (ROOT / "trace/options.def").read_text(), re.M)
+    rows = re.findall(r"^\| `(\w+)` \| .+? \| (.+) \|$", (ROOT / "docs/options.md").read_text(), re.M)
+    assert len(declared) >= 7
+    assert [name for name, _ in rows] == [name for name, _ in declared]
+    for (_, told), (name, help_text) in zip(rows, declared):
+        assert help_text.startswith(told), name
+
+
+def test_links_between_documents_lead_somewhere():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("tests/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"

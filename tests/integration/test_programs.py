@@ -1,0 +1,54 @@
+"""Each program of tests/programs on two simulated devices: what PyTorch refuses is reported at its line, and a correct
+program is left in peace."""
+
+import re
+
+import pytest
+
+from harness import ROOT
+
+PROGRAMS = sorted((ROOT / "tests/programs").glob("[0-9]*.py"))
+
+
+def expectation(program):
+    return re.search(r"^# expect: (\w+)$", program.read_text(), re.M)[1]
+
+
+def marked_line(program, mark):
+    lines = [number for number, line in enumerate(program.read_text().splitlines(), 1) if line.endswith(mark)]
+    assert len(lines) == 1, f"{program.name} should have one line that ends with {mark}"
+    return lines[0]
+
+
+def of_kind(kind):
+    return [pytest.param(p, id=p.stem) for p in PROGRAMS if expectation(p) == kind]
+
+
+@pytest.mark.parametrize("program", of_kind("raises"))
+def test_refused_operator_is_reported_at_its_line(run_python, program):
+    result = run_python(program, sim=2)
+    assert result.status == 1, result.stderr
+    findings = result.raised()
+    assert len(findings) == 1, [(f["kind"], f["where"]) for f in result.findings]
+    finding = findings[0]
+    assert finding["severity"] == "error"
+    assert finding["where"]["file"].endswith(program.name)
+    assert finding["where"]["line"] == marked_line(program, "# RAISE")
+    assert finding["message"].splitlines()[0] in result.stderr
+    odd = [operand for operand in finding["operands"] if operand["odd"]]
+    assert odd, finding["operands"]
+    assert {operand["device"] for operand in finding["operands"]} > {odd[0]["device"]}
+
+
+@pytest.mark.parametrize("program", of_kind("clean"))
+def test_correct_program_is_left_in_peace(run_python, program):
+    result = run_python(program, sim=2)
+    assert result.status == 0, result.stderr
+    assert result.loud() == []
+    assert result.stderr == ""
+
+
+def test_every_program_says_what_is_expected_of_it():
+    kinds = [expectation(program) for program in PROGRAMS]
+    assert kinds.count("raises") >= 12 and kinds.count("clean") >= 3
+    assert set(kinds) == {"raises", "clean"}

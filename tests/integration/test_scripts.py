@@ -1,0 +1,89 @@
+"""The scripts that a new user calls first."""
+
+import copy
+import json
+import subprocess
+import sys
+
+import pytest
+
+from harness import ROOT
+
+
+def script(name, *args, prefix=()):
+    return subprocess.run([*prefix, ROOT / "scripts" / name, *args], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, cwd="/", timeout=600)
+
+
+@pytest.mark.parametrize("name", ["setup", "test"])
+def test_unknown_option_is_refused_before_anything_is_done(name):
+    done = script(name, "--no-such-option")
+    assert done.returncode == 1
+    assert done.stdout == "" and "--no-such-option" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["setup", "test", "gpu_check"])
+def test_help_says_how_to_call_it(name):
+    done = script(name, "--help")
+    assert done.returncode == 0 and f"{name} [" in done.stdout and done.stderr == ""
+
+
+def test_second_setup_needs_no_network():
+    alone = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+        pytest.skip("a network namespace cannot be made here")
+    done = script("setup", prefix=alone)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Installing" not in done.stdout
+    assert str(ROOT / ".venv/bin/devsan") in done.stdout
+
+
+FINDING = {
+    "kind": "device-mismatch",
+    "severity": "error",
+    "raised": True,
+    "where": {"file": "/x/deepspeed/runtime/zero/stage3.py", "line": 2117, "function": "DeepSpeedZeroOptimizer_Stage3.unscale_and_clip_grads"},
+    "step": 17,
+    "operands": [
+        {"name": "self.fp32_partitioned_groups_flat[sub_group_id].grad", "odd": False, "lineage": []},
+        {"name": "combined_scale", "odd": True, "lineage": []},
+    ],
+    "fix": {"file": "stage3.py", "line": 2000, "text": "…"},
+}
+
+
+def check_demo(tmp_path, bug, fixed):
+    paths = [tmp_path / "bug.json", tmp_path / "fixed.json"]
+    for path, findings in zip(paths, (bug, fixed)):
+        path.write_text(json.dumps({"schema": "devsan-report/1", "run": {}, "findings": findings, "damage": []}))
+    return subprocess.run([sys.executable, ROOT / "scripts/check_demo.py", *paths], capture_output=True, text=True)
+
+
+def changed(**fields):
+    finding = copy.deepcopy(FINDING)
+    finding.update(fields)
+    return finding
+
+
+def test_demo_accepts_the_finding_it_is_about(tmp_path):
+    note = changed(severity="note", raised=False, kind="mixed-operands")
+    done = check_demo(tmp_path, [FINDING, note], [note])
+    assert done.returncode == 0, done.stderr
+    temporary = {"name": None, "odd": True, "lineage": [{"file": "/x/deepspeed/runtime/zero/stage3.py"}]}
+    assert check_demo(tmp_path, [changed(operands=[temporary])], []).returncode == 0
+
+
+@pytest.mark.parametrize("bug, fixed", [
+    ([], []),
+    ([changed(step=16)], []),
+    ([changed(kind="mixed-operands")], []),
+    ([changed(raised=False)], []),
+    ([changed(where=None)], []),
+    ([changed(where={"file": "/x/engine.py", "line": 1, "function": "unscale_and_clip_grads"})], []),
+    ([changed(operands=[{"name": "grad", "odd": True, "lineage": []}])], []),
+    ([changed(fix=None)], []),
+    ([FINDING], [FINDING]),
+])
+def test_demo_refuses_any_other_outcome(tmp_path, bug, fixed):
+    done = check_demo(tmp_path, bug, fixed)
+    assert done.returncode == 1 and done.stderr.strip()

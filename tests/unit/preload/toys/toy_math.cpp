@@ -1,0 +1,14 @@
+#include "tests/unit/preload/toys/toy_math.h"
+
+#ifdef TOY_OTHER
+constexpr int kAdded = toy::kOther;
+#else
+constexpr int kAdded = 0;
+#endif
+
+int toy::add(int a, int b) {
+  return a + b + kAdded;
+}
+int toy::multiply(int a, int b) {
+  return a * b + kAdded;
+}

@@ -1,0 +1,12 @@
+// What stands for torch in these tests.
+#pragma once
+
+namespace toy {
+
+int add(int a, int b);
+int multiply(int a, int b);
+
+inline constexpr int kWrapped = 1000;  // what a wrapper adds to the result
+inline constexpr int kOther = 100000;  // what another library's function of the same name adds
+
+}  // namespace toy

@@ -1,0 +1,92 @@
+#include "report/render_json.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "samples.h"
+
+namespace devsan::report {
+namespace {
+
+nlohmann::json rendered(const Report& report) {
+  return nlohmann::json::parse(render_json(report));
+}
+
+TEST_CASE("The report carries its schema, the run, the findings and the damage") {
+  Report report = samples::report_of({samples::offloaded_gradient()});
+  report.damage.push_back({"rank1.5.devsan", 4096, 100, "A record's checksum does not fit."});
+  const auto json = rendered(report);
+  CHECK(json["schema"] == "devsan-report/1");
+  CHECK(json["run"]["command"] == "python train.py");
+  CHECK(json["run"]["host"] == "node-1");
+  CHECK(json["run"]["steps"] == 18);
+  CHECK(json["run"]["processes"][0]["close"] == "exited");
+  CHECK(json["findings"].size() == 1);
+  CHECK(json["damage"][0]["bytes"] == 100);
+  CHECK(json["damage"][0]["file"] == "rank1.5.devsan");
+}
+
+TEST_CASE("A finding carries everything of its contract") {
+  const auto json = rendered(samples::report_of({samples::offloaded_gradient()}))["findings"][0];
+  CHECK(json["kind"] == "device-mismatch");
+  CHECK(json["severity"] == "error");
+  CHECK(json["raised"] == true);
+  CHECK(json["handled"] == false);
+  CHECK(json["op"] == "aten::mul_.Tensor");
+  CHECK(json["where"]["line"] == 2117);
+  CHECK(json["where"]["column"] == 8);
+  CHECK(json["stack"].size() == 5);
+  CHECK(json["stack"][1]["column"].is_null());
+  CHECK(json["forward"].is_null());
+  CHECK(json["operands"][0]["odd"] == false);
+  CHECK(json["operands"][0]["shape"] == nlohmann::json({2632}));
+  CHECK(json["operands"][1]["odd"] == true);
+  CHECK(json["operands"][1]["shape"] == nlohmann::json::array());
+  CHECK(json["operands"][1]["is"] == "temporary");
+  CHECK(json["operands"][1]["lineage"].front()["op"] == "aten::mul.Tensor");
+  CHECK(json["operands"][1]["lineage"].back()["how"] == "created");
+  CHECK(json["operands"][1]["lineage"].back()["device"] == "cuda:0");
+  CHECK(json["root_cause"]["line"] == 2029);
+  CHECK(json["fix"]["line"] == 2029);
+  CHECK(json["step"] == 17);
+  CHECK(json["phase"] == "optimizer");
+  CHECK(json["rank"] == 0);
+  CHECK(json["ranks"] == nlohmann::json({0}));
+  CHECK(json["thread"] == 4242);
+  CHECK(json["count"] == 1);
+  CHECK_FALSE(json.contains("native_stack"));
+}
+
+TEST_CASE("What is not known is null") {
+  Finding finding = samples::allowed_scalar();
+  finding.operands[0].name.clear();
+  finding.operands[1].shape.reset();
+  finding.operands[1].dtype.clear();
+  finding.where.reset();
+  finding.native_stack = {{"/usr/lib/libapp.so", "", 64}};
+  const auto json = rendered(samples::report_of({finding}))["findings"][0];
+  CHECK(json["message"].is_null());
+  CHECK(json["where"].is_null());
+  CHECK(json["rank"].is_null());
+  CHECK(json["root_cause"].is_null());
+  CHECK(json["fix"].is_null());
+  CHECK(json["operands"][0]["name"].is_null());
+  CHECK(json["operands"][1]["shape"].is_null());
+  CHECK(json["operands"][1]["dtype"].is_null());
+  CHECK(json["native_stack"][0]["symbol"].is_null());
+  CHECK(json["native_stack"][0]["offset"] == 64);
+}
+
+TEST_CASE("Text that is no UTF-8 still gives JSON") {
+  Finding finding = samples::plain_attribute();
+  finding.message = "bad \xff\xfe bytes";
+  CHECK(rendered(samples::report_of({finding}))["findings"][0]["message"] == "bad \uFFFD\uFFFD bytes");
+}
+
+TEST_CASE("Times are in UTC, to the millisecond") {
+  CHECK(iso_time(1'700'000'000'500'000'000) == "2023-11-14T22:13:20.500Z");
+  CHECK(iso_time(0).empty());
+}
+
+}  // namespace
+}  // namespace devsan::report

@@ -1,0 +1,224 @@
+// Which of the operands that met is the odd one: the one to be moved, made elsewhere, or brought to the host. Shared by
+// the process that sees the meeting and by the report, so that both name the same operand. Allocates nothing.
+//
+// PyTorch's message does not settle it: it compares the operands with the first one, in the order of the schema, and so
+// it may call the one tensor that is right "different from other tensors". What counts is what people mean:
+//
+//  1. A generator beside anything else is the odd one. A factory's `device=`, or the tensor to be filled, says where
+//  the
+//     numbers are wanted; the generator is the accessory.
+//  2. A `device=` argument is a statement of what is wanted, and is never odd itself.
+//  3. Python numbers are never odd, and 0-dim CPU tensors are not while the others disagree without them: PyTorch lets
+//     them join operators on any device. Where they are all that differs (stack and cat make no exception for them, and
+//     a note reports them) they are odd.
+//  4. An operator in place writes to its target, so the target settles the device where the others are single numbers:
+//     a CPU tensor that takes in a 0-dim tensor on an accelerator is meant to be on the CPU (offloaded gradients,
+//     running statistics), and the number should have come to the host. Not if that number is a parameter or buffer:
+//     these were moved on purpose, and the target was forgotten.
+//  5. Operands of one list (`tensors[0]`, `tensors[1]`, …) come from one loop, so a strict minority among them was
+//     treated differently and is odd, whatever its device.
+//  6. Otherwise an accelerator is wanted rather than the CPU, and the CPU rather than meta, even by a majority: tensors
+//     begin their lives on the CPU (or meta), and most bugs are that one was never moved. Module weights that nobody
+//     moved outnumber the input that was.
+//  7. Among several accelerators the one with most operands is wanted; of equals, the one that holds a parameter or
+//  buffer
+//     (activations go to the weights), then the target of an operator in place, then the first operand's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "trace/file_layout.h"
+
+namespace devsan::trace {
+
+enum class DeviceClass : std::uint8_t { none, meta, cpu, accelerator };
+
+constexpr DeviceClass classify_device(std::string_view name) {
+  const std::string_view type = name.substr(0, name.find(':'));
+  if (type.empty()) return DeviceClass::none;
+  if (type == "meta") return DeviceClass::meta;
+  return type == "cpu" ? DeviceClass::cpu : DeviceClass::accelerator;
+}
+
+// "aten::mul_.Tensor" -> "mul_"
+constexpr std::string_view operator_base_name(std::string_view qualified) {
+  if (const auto colons = qualified.find("::"); colons != qualified.npos) qualified.remove_prefix(colons + 2);
+  return qualified.substr(0, qualified.find('.'));
+}
+
+// "mul_", "_foreach_add_", "__iand__"; not "__and__".
+constexpr bool works_in_place(std::string_view qualified) {
+  const std::string_view base = operator_base_name(qualified);
+  if (base.starts_with("__")) return base.starts_with("__i");
+  return base.ends_with('_');
+}
+
+// The answer for one meeting. `odd` is asked for each operand.
+class OddOperands {
+ public:
+  // `text_of(StringId)` gives an argument's name, `device_of(DeviceSlot)` a device's, both as std::string_view.
+  template <class TextOf, class DeviceOf>
+  OddOperands(std::string_view op, std::span<const OperandRecord> operands, TextOf&& text_of, DeviceOf&& device_of);
+
+  bool odd(const OperandRecord& operand) const {
+    if (operand.device == DeviceSlot::none || (operand.flags & (kWrappedNumber | kDeviceArgument)) != 0) return false;
+    const bool generator = (operand.flags & kGenerator) != 0;
+    if (only_generators_) return generator && (operand.device != wanted_ || wanted_ == DeviceSlot::none);
+    return !generator && operand.device != wanted_ && !(spare_cpu_scalars_ && is_cpu_scalar(operand));
+  }
+
+  DeviceSlot wanted() const { return wanted_; }
+
+ private:
+  static constexpr std::size_t kDevices = 256;  // every value of a DeviceSlot, valid or not
+
+  struct Tally {
+    std::array<std::uint16_t, kDevices> operands{};
+    std::array<bool, kDevices> holds_weights{};
+    std::size_t distinct = 0;
+
+    void add(const OperandRecord& operand) {
+      auto& count = operands[static_cast<std::size_t>(operand.device)];
+      if (count == 0) ++distinct;
+      if (count < UINT16_MAX) ++count;
+      if (is_weight(operand)) holds_weights[static_cast<std::size_t>(operand.device)] = true;
+    }
+  };
+
+  static bool is_weight(const OperandRecord& operand) {
+    return operand.name_kind == NameKind::parameter || operand.name_kind == NameKind::buffer;
+  }
+  // A tensor that has a say: neither a number, nor a generator, nor a `device=`.
+  static bool is_tensor(const OperandRecord& operand) {
+    return operand.device != DeviceSlot::none && (operand.flags & (kWrappedNumber | kDeviceArgument | kGenerator)) == 0;
+  }
+  bool is_cpu_scalar(const OperandRecord& operand) const {
+    return operand.dims == 0 && classes_[static_cast<std::size_t>(operand.device)] == DeviceClass::cpu;
+  }
+  DeviceClass class_of(const OperandRecord& operand) const {
+    return classes_[static_cast<std::size_t>(operand.device)];
+  }
+
+  bool settle_by_device_argument(std::span<const OperandRecord> operands);
+  bool settle_generators(std::span<const OperandRecord> operands);
+  bool settle_by_target(std::span<const OperandRecord> operands, const OperandRecord* target);
+  template <class TextOf>
+  bool settle_by_list(std::span<const OperandRecord> operands, TextOf& text_of);
+  void settle_by_class(std::span<const OperandRecord> operands, const Tally& tally, const OperandRecord* target);
+
+  DeviceSlot wanted_ = DeviceSlot::none;
+  bool only_generators_ = false;
+  bool spare_cpu_scalars_ = false;
+  std::array<DeviceClass, kDevices> classes_{};
+};
+
+inline bool OddOperands::settle_by_device_argument(std::span<const OperandRecord> operands) {
+  for (const OperandRecord& operand : operands) {
+    if ((operand.flags & kDeviceArgument) != 0 && operand.device != DeviceSlot::none) {
+      wanted_ = operand.device;
+      return true;
+    }
+  }
+  return false;
+}
+
+// A generator without any tensor beside it met the default device, which no operand stands for: then it is odd, too.
+inline bool OddOperands::settle_generators(std::span<const OperandRecord> operands) {
+  DeviceSlot beside = wanted_;
+  for (const OperandRecord& operand : operands) {
+    if (is_tensor(operand) && beside == DeviceSlot::none) beside = operand.device;
+  }
+  for (const OperandRecord& operand : operands) {
+    if ((operand.flags & kGenerator) == 0 || operand.device == beside) continue;
+    only_generators_ = true;
+    wanted_ = beside;
+  }
+  return only_generators_;
+}
+
+inline bool OddOperands::settle_by_target(std::span<const OperandRecord> operands, const OperandRecord* target) {
+  if (target == nullptr || class_of(*target) != DeviceClass::cpu) return false;
+  for (const OperandRecord& operand : operands) {
+    if (!is_tensor(operand) || operand.device == target->device) continue;
+    if (operand.dims != 0 || is_weight(operand)) return false;
+  }
+  wanted_ = target->device;
+  return true;
+}
+
+// The operands of a list follow each other; the first list whose members disagree decides.
+template <class TextOf>
+bool OddOperands::settle_by_list(std::span<const OperandRecord> operands, TextOf& text_of) {
+  const auto list_of = [&](const OperandRecord& operand) {
+    const std::string_view argument = text_of(operand.argument);
+    const auto bracket = argument.find('[');
+    return bracket == argument.npos ? std::string_view() : argument.substr(0, bracket);
+  };
+  for (std::size_t begin = 0, end = 0; begin < operands.size(); begin = end) {
+    const std::string_view list = list_of(operands[begin]);
+    Tally peers;
+    std::size_t count = 0;
+    for (end = begin; end < operands.size() && list_of(operands[end]) == list; ++end) {
+      if (!is_tensor(operands[end])) continue;
+      peers.add(operands[end]);
+      ++count;
+    }
+    if (list.empty() || peers.distinct < 2) continue;
+    for (const OperandRecord& operand : operands.subspan(begin, end - begin)) {
+      if (2 * std::size_t{peers.operands[static_cast<std::size_t>(operand.device)]} <= count) continue;
+      wanted_ = operand.device;
+      return true;
+    }
+  }
+  return false;
+}
+
+inline void OddOperands::settle_by_class(std::span<const OperandRecord> operands, const Tally& tally,
+                                         const OperandRecord* target) {
+  const auto better = [&](const OperandRecord& a, DeviceSlot b_slot) {
+    const auto at = static_cast<std::size_t>(a.device);
+    const auto bt = static_cast<std::size_t>(b_slot);
+    if (classes_[at] != classes_[bt]) return classes_[at] > classes_[bt];
+    if (tally.operands[at] != tally.operands[bt]) return tally.operands[at] > tally.operands[bt];
+    if (tally.holds_weights[at] != tally.holds_weights[bt]) return tally.holds_weights[at];
+    return target != nullptr && a.device == target->device && b_slot != target->device;
+  };
+  for (const OperandRecord& operand : operands) {
+    if (is_tensor(operand) && (wanted_ == DeviceSlot::none || better(operand, wanted_))) wanted_ = operand.device;
+  }
+}
+
+template <class TextOf, class DeviceOf>
+OddOperands::OddOperands(std::string_view op, std::span<const OperandRecord> operands, TextOf&& text_of,
+                         DeviceOf&& device_of) {
+  const OperandRecord* target = nullptr;
+  Tally all;
+  Tally without_cpu_scalars;
+  for (const OperandRecord& operand : operands) {
+    classes_[static_cast<std::size_t>(operand.device)] = classify_device(device_of(operand.device));
+    if (!is_tensor(operand)) continue;
+    const std::string_view argument = text_of(operand.argument);
+    if (target == nullptr && works_in_place(op) && (argument == "self" || argument.starts_with("self["))) {
+      target = &operand;
+    }
+    all.add(operand);
+    if (!is_cpu_scalar(operand) || target == &operand) without_cpu_scalars.add(operand);
+  }
+
+  if (settle_by_device_argument(operands)) {
+    settle_generators(operands);
+  } else if (all.distinct < 2) {
+    if (!settle_generators(operands)) settle_by_class(operands, all, target);
+  } else {
+    // The tensors disagree among themselves, so a generator is not what it is about.
+    spare_cpu_scalars_ = without_cpu_scalars.distinct >= 2;
+    if (settle_by_target(operands, target) || settle_by_list(operands, text_of)) return;
+    settle_by_class(operands, spare_cpu_scalars_ ? without_cpu_scalars : all, target);
+  }
+}
+
+}  // namespace devsan::trace

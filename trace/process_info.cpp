@@ -1,0 +1,71 @@
+#include "trace/process_info.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+namespace devsan::trace {
+namespace {
+
+std::int32_t number_from_environment(const char* name) noexcept {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return -1;
+  const char* const end = text + std::strlen(text);
+  std::int32_t number = -1;
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end && number >= 0 ? number : -1;
+}
+
+// Field 22 of /proc/self/stat. The second field, the program's name, may hold blanks and brackets.
+std::uint64_t read_start_ticks() noexcept {
+  std::array<char, 1024> buffer;  // the fields up to the 22nd take far less
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t count = read(fd, buffer.data(), buffer.size());
+  close(fd);
+  if (count <= 0) return 0;
+  std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == text.npos) return 0;
+  text.remove_prefix(name_end);
+  for (int field = 2; field < 22; ++field) {
+    const std::size_t blank = text.find(' ');
+    if (blank == text.npos) return 0;
+    text.remove_prefix(blank + 1);
+  }
+  std::uint64_t ticks = 0;
+  std::from_chars(text.data(), text.data() + text.size(), ticks);
+  return ticks;
+}
+
+}  // namespace
+
+std::int64_t wall_clock_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+ProcessInfo this_process() noexcept {
+  ProcessInfo info;
+  info.pid = static_cast<std::uint32_t>(getpid());
+  info.parent_pid = static_cast<std::uint32_t>(getppid());
+  info.rank = number_from_environment("RANK");
+  info.local_rank = number_from_environment("LOCAL_RANK");
+  info.world_size = number_from_environment("WORLD_SIZE");
+  info.start_time_ns = wall_clock_ns();
+  info.start_ticks = read_start_ticks();
+  utsname names{};
+  if (uname(&names) == 0) {
+    std::memcpy(info.host.data(), names.nodename, strnlen(names.nodename, info.host.size()));
+  }
+  return info;
+}
+
+}  // namespace devsan::trace

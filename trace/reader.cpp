@@ -1,0 +1,86 @@
+#include "trace/reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace devsan::trace {
+namespace {
+
+// A chain in a sound file has kMaxLineageDepth nodes and the origin.
+constexpr std::size_t kMaxChain = std::size_t{2} * kMaxLineageDepth;
+
+template <class Entry>
+std::optional<Entry> copied(std::span<const std::byte> bytes) {
+  if (bytes.size() != sizeof(Entry)) return std::nullopt;
+  Entry entry;
+  std::memcpy(&entry, bytes.data(), sizeof(entry));
+  return entry;
+}
+
+}  // namespace
+
+std::span<const std::byte> TraceFile::section(SectionKind kind) const {
+  return sections_[static_cast<std::size_t>(kind) - 1];
+}
+
+std::span<const std::byte> TraceFile::entry(SectionKind kind, std::uint64_t index, std::size_t size) const {
+  const std::span<const std::byte> all = section(kind);
+  if (index >= all.size() / size) return {};
+  return all.subspan(index * size, size);
+}
+
+std::string TraceFile::host() const {
+  return {header_.host.begin(), std::find(header_.host.begin(), header_.host.end(), '\0')};
+}
+
+std::string_view TraceFile::string(StringId id) const {
+  const auto offset = static_cast<std::uint32_t>(id);
+  const std::span<const std::byte> strings = section(SectionKind::strings);
+  if (id == StringId::none || offset % sizeof(std::uint32_t) != 0) return {};
+  const auto length = copied<std::uint32_t>(entry(SectionKind::strings, offset / 4, sizeof(std::uint32_t)));
+  if (!length || *length > strings.size() - offset - sizeof(std::uint32_t)) return {};
+  return {reinterpret_cast<const char*>(strings.data()) + offset + sizeof(std::uint32_t), *length};
+}
+
+std::string_view TraceFile::operator_name(OperatorId id) const {
+  if (id == OperatorId::none) return {};
+  const auto name = copied<StringId>(entry(SectionKind::operators, static_cast<std::uint16_t>(id), sizeof(StringId)));
+  return name ? string(*name) : std::string_view();
+}
+
+std::string_view TraceFile::device_name(DeviceSlot slot) const {
+  const auto index = static_cast<std::size_t>(slot);
+  return index < kMaxDevices && slot != DeviceSlot::none ? string(header_.device_names[index]) : std::string_view();
+}
+
+std::optional<Site> TraceFile::site(SiteId id) const {
+  if (id == SiteId::none) return std::nullopt;
+  const auto site = copied<Site>(entry(SectionKind::sites, static_cast<std::uint32_t>(id), sizeof(Site)));
+  return site && site->innermost.file != StringId::none ? site : std::nullopt;
+}
+
+std::optional<LineageNode> TraceFile::lineage(LineageId id) const {
+  if (id == LineageId::none) return std::nullopt;
+  const auto node =
+      copied<LineageNode>(entry(SectionKind::lineage, static_cast<std::uint32_t>(id), sizeof(LineageNode)));
+  return node && node->how >= How::created && node->how <= How::derived ? node : std::nullopt;
+}
+
+std::vector<LineageNode> TraceFile::lineage_chain(LineageId id) const {
+  std::vector<LineageNode> chain;
+  while (chain.size() < kMaxChain) {
+    const std::optional<LineageNode> node = lineage(id);
+    if (!node) break;
+    chain.push_back(*node);
+    if (node->parent >= id) break;  // a parent is always stored before its children
+    id = node->parent;
+  }
+  return chain;
+}
+
+std::string_view TraceFile::source_line(StringId file, std::int32_t line) const {
+  const auto found = source_lines_.find({file, line});
+  return found != source_lines_.end() ? string(found->second) : std::string_view();
+}
+
+}  // namespace devsan::trace

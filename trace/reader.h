@@ -1,0 +1,94 @@
+// Reads a trace file, whatever state its process left it in. Everything is checked: an id that points nowhere reads as
+// absent, a record that fails its checksum is left out and told of as damage. Needs nothing but the file.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "trace/file_layout.h"
+
+namespace devsan::trace {
+
+struct Damage {
+  std::uint64_t offset = 0;  // in the file
+  std::uint64_t bytes = 0;   // that could not be used; 0 where unknown
+  std::string reason;        // one sentence for a person
+};
+
+struct Meeting {
+  MeetingPayload fixed{};
+  std::vector<OperandRecord> operands;
+  std::vector<FrameRecord> frames;
+  std::vector<FrameRecord> forward_frames;
+  std::vector<NativeFrame> native_frames;
+};
+
+struct ThreadTail {
+  std::uint32_t tid = 0;
+  std::string name;
+  std::uint64_t operators = 0;  // recorded in the thread's life
+  std::vector<RingEntry> last;  // newest first
+};
+
+struct Notice {
+  std::string text;
+  std::int64_t time_ns = 0;
+};
+
+// Owns a private copy of the file's bytes. Immutable after open; any number of threads may read it.
+class TraceFile {
+ public:
+  // A file of which nothing can be used gives a Damage instead: empty, no trace, another major version, unreadable.
+  static std::variant<TraceFile, Damage> open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const FileHeader& header() const { return header_; }  // its sections cut to what the file holds of them
+  std::string host() const;
+  std::string_view string(StringId id) const;  // "" for none or damaged; in a damaged file perhaps no UTF-8
+  std::string_view operator_name(OperatorId id) const;
+  std::string_view device_name(DeviceSlot slot) const;
+  std::optional<Site> site(SiteId id) const;
+  std::optional<LineageNode> lineage(LineageId id) const;
+  // The node, its parents, up to the origin: newest first. Ends early at damage; never loops.
+  std::vector<LineageNode> lineage_chain(LineageId id) const;
+  std::string_view source_line(StringId file, std::int32_t line) const;  // "" where it was not kept
+
+  const std::vector<Meeting>& meetings() const { return meetings_; }  // in the order they were published
+  const std::vector<std::pair<std::string, std::string>>& run_info() const { return run_info_; }
+  const std::vector<Notice>& notices() const { return notices_; }
+  const std::vector<ThreadTail>& threads() const { return threads_; }
+  const std::vector<Damage>& damage() const { return damage_; }
+  std::uint64_t lost_events() const { return header_.events_lost; }
+
+ private:
+  class Loader;  // fills in everything below, once
+
+  TraceFile() = default;
+
+  // The bytes of entry `index`, empty where there is none.
+  std::span<const std::byte> entry(SectionKind kind, std::uint64_t index, std::size_t size) const;
+  std::span<const std::byte> section(SectionKind kind) const;
+
+  std::filesystem::path path_;
+  FileHeader header_{};
+  std::array<std::vector<std::byte>, kSectionCount> sections_;  // of each what is in use; what is behind it is zero
+  std::map<std::pair<StringId, std::int32_t>, StringId> source_lines_;
+  std::vector<Meeting> meetings_;
+  std::vector<std::pair<std::string, std::string>> run_info_;
+  std::vector<Notice> notices_;
+  std::vector<ThreadTail> threads_;
+  std::vector<Damage> damage_;
+};
+
+}  // namespace devsan::trace

@@ -1,0 +1,45 @@
+// The inside of TraceFile::open.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "trace/reader.h"
+
+namespace devsan::trace {
+
+class TraceFile::Loader {
+ public:
+  std::variant<TraceFile, Damage> load(const std::filesystem::path& path);
+
+ private:
+  // What was found at a place of the event log.
+  enum class Found { broken, unfinished, unknown, record };
+
+  void complain(std::uint64_t offset, std::uint64_t bytes, std::string reason);
+  std::array<Section, kSectionCount> usable_sections(std::uint64_t size);
+  void check_counters(std::uint64_t file_size);
+
+  void read_events();
+  Found examine(std::uint64_t at, RecordHeader& header);
+  bool sum_is_right(const RecordHeader& header, std::span<const std::byte> payload);
+  void tell_of_gap(std::uint64_t begin, std::uint64_t end);
+  bool take_record(RecordKind kind, std::span<const std::byte> payload);
+  bool take_meeting(std::span<const std::byte> payload);
+
+  void read_threads();
+  void read_tail(const ThreadRing& ring, std::uint64_t offset);
+
+  TraceFile file_;
+  std::span<const std::byte> events_;
+  std::uint64_t place_ = 0;          // of the event log in the file
+  std::uint64_t checked_bytes_ = 0;  // summed up so far; bounds the work that a hostile file can cause
+  std::size_t more_damage_ = 0;
+  std::uint64_t more_damaged_bytes_ = 0;
+};
+
+}  // namespace devsan::trace

@@ -1,0 +1,137 @@
+// The writer of a trace file: one per process, living in libdevsan.so, used by the hooks through a pointer.
+//
+// Thread-safety: every member may be called by any thread, with or without the GIL, but not from a signal handler.
+// Nothing here throws, and nothing allocates from the heap: what is recorded goes into the mapped file, and what has no
+// room is counted as lost. Members named `add_*` and `intern_*` return the `none` id when the file is full or closed.
+//
+// Forks: the state that says "this process records" lies in a page that the kernel wipes in a forked child, so a child
+// is inactive from its first instruction, however it was forked (a vfork child shares the parent's memory, and is not
+// expected to run an operator). The first operator in the child calls reopen_in_child(), which gives it a file of its
+// own, with the tables of the parent, so that ids kept in memory stay valid.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "trace/file_layout.h"
+#include "trace/fork_page.h"
+#include "trace/hash_index.h"
+#include "trace/layout.h"
+#include "trace/mapped_file.h"
+
+namespace devsan::trace {
+
+struct ProcessInfo;
+
+struct RecorderSettings {
+  const char* directory = nullptr;  // created if missing, 0700
+  std::size_t file_size = 0;        // bytes; clamped to what the layout needs at least
+};
+
+// Lives in static storage: constant-initialised, and never destroyed, since threads may outlive the end of main.
+class Recorder {
+ public:
+  // Makes DIR/rank<R>.<pid>.devsan (O_EXCL, O_NOFOLLOW, 0600; "-1", "-2", … before the extension when the name is
+  // taken), reserves its space before mapping it, closes the descriptor, and writes the header. Call once.
+  OpenResult open(const RecorderSettings& settings) noexcept;
+
+  // In a fork child: the same in the same directory, copying the parent's strings, operators, sites and lineage. Safe
+  // to be called by several threads at once; those that lose the race wait. False when no file could be made; then the
+  // process stays inactive for good and `gave_up()` is true.
+  bool reopen_in_child() noexcept;
+
+  // Stores how the process ends; the first word stands. The mapping stays, so that threads still running do no harm.
+  // `executed` is said before an exec, which may fail: recording goes on, and `open` takes the word back. Does nothing
+  // in a process that does not own the file, such as a vfork child about to exec.
+  void close(CloseMark mark) noexcept;
+
+  bool active() const noexcept { return epoch_page_->epoch.load(std::memory_order_relaxed) != 0; }
+  const EpochPage* epoch_page() const noexcept { return epoch_page_; }                // another one after open()
+  bool gave_up() const noexcept { return gave_up_.load(std::memory_order_relaxed); }  // also once closed
+  const char* path() const noexcept { return path_; }  // of this process's file, absolute; "" before open
+  const char* directory() const noexcept { return directory_; }
+  int last_errno() const noexcept { return last_errno_.load(std::memory_order_relaxed); }  // of a failed open
+
+  // Equal strings get one id (a lossy index: now and then a string is stored twice). At most 64 KiB each.
+  StringId intern_string(std::string_view text) noexcept;
+  // So do equal operators, sites and nodes. A site without any file and a node without `how` are none.
+  OperatorId add_operator(std::string_view qualified_name) noexcept;
+  SiteId add_site(const Site& site) noexcept;
+  LineageId add_lineage(const LineageNode& node) noexcept;
+  DeviceSlot intern_device(std::string_view name) noexcept;
+
+  // Read back what this process published; empty or zeroed for `none`.
+  std::string_view string(StringId id) const noexcept;
+  Site site(SiteId id) const noexcept;
+  LineageNode lineage(LineageId id) const noexcept;
+  StringId operator_name(OperatorId id) const noexcept;
+  StringId device_name(DeviceSlot slot) const noexcept;
+
+  // A ring for the calling thread; one of a dead thread when all are taken; null when none can be had.
+  ThreadRing* acquire_ring(std::uint32_t tid, std::string_view name) noexcept;
+
+  void add_run_info(std::string_view key, std::string_view value) noexcept;
+  void add_notice(std::string_view text) noexcept;
+  // Kept once per line; what is said of a line later is dropped.
+  void add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept;
+
+  // Appends a meeting. The returned pointer is to the payload in the file, for bump_meeting and set_meeting_flags;
+  // null when the file is full (counted). The counts in `fixed` are taken from the spans.
+  MeetingPayload* add_meeting(const MeetingPayload& fixed, std::span<const OperandRecord> operands,
+                              std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
+                              std::span<const NativeFrame> native_frames) noexcept;
+  static void bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept;
+  static void set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;  // adds to what is set
+
+  std::uint32_t step() const noexcept;
+  void set_step(std::uint32_t step) noexcept;
+  void count_optimizer_step() noexcept;
+
+ private:
+  inline static constinit const EpochPage kNeverOpened{};
+  static constexpr std::size_t kSeenSourceLines = 4096;
+
+  // The start of the mapped file when this process may write to it, null otherwise.
+  std::byte* writable() const noexcept;
+  std::byte* writable_by_owner() const noexcept;  // also tells a vfork child from its parent, at the price of a getpid
+  std::byte* section(std::byte* base, SectionKind kind) const noexcept { return base + layout_[kind].offset; }
+
+  OpenResult prepare(const RecorderSettings& settings) noexcept;
+  bool make_indexes() noexcept;
+  OpenResult start_file(std::byte* inherited) noexcept;
+  OpenResult fail(OpenResult result, int error) noexcept;
+  void write_header(std::byte* base, const ProcessInfo& info) const noexcept;
+  void copy_tables(std::byte* to, std::byte* from) const noexcept;
+
+  StringId append_string(std::byte* base, std::string_view text) noexcept;
+  StringId append_operator(std::byte* base, StringId name) noexcept;
+  ThreadRing* claim_ring(std::byte* base, std::uint32_t tid) noexcept;
+  std::byte* begin_record(std::byte* base, std::size_t payload_size) noexcept;
+  template <class Payload>
+  bool add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept;
+
+  std::atomic<std::byte*> base_{nullptr};
+  FileLayout layout_;
+  ForkPage* page_ = nullptr;
+  const EpochPage* epoch_page_ = &kNeverOpened;
+  std::uint64_t generation_ = 0;  // of forks that record, from the process that opened the first file
+  std::atomic<std::uint32_t> pid_{0};
+  bool check_pid_ = false;  // the page is not wiped by the kernel
+  std::atomic<bool> gave_up_{false};
+  std::atomic<int> last_errno_{0};
+  std::atomic<std::uint32_t> next_victim_{0};  // ring at which the search for one of a dead thread begins
+  HashIndex strings_;
+  HashIndex operators_;
+  HashIndex sites_;
+  HashIndex lineage_;
+  std::atomic<std::uint64_t>* seen_source_lines_ = nullptr;  // kSeenSourceLines of file << 32 | line
+  PathBuffer directory_{};
+  PathBuffer path_{};
+};
+static_assert(std::is_trivially_destructible_v<Recorder>);
+
+}  // namespace devsan::trace

@@ -1,0 +1,194 @@
+// What happens while a process runs: meetings, notices, and the rings with the last operators of each thread.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "trace/crc32c.h"
+#include "trace/file_access.h"
+#include "trace/process_info.h"
+#include "trace/quiet_section.h"
+#include "trace/recorder.h"
+
+namespace devsan::trace {
+namespace {
+
+constexpr std::size_t kMaxPart = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint32_t kFree = 0;
+constexpr std::uint32_t kInUse = 1;
+
+FileHeader& header_of(std::byte* base) noexcept {
+  return *reinterpret_cast<FileHeader*>(base);
+}
+
+// The second half of a RecordHeader goes out as one word: a record is there with its kind and checksum, or not at all.
+void publish(std::byte* payload, RecordKind kind, std::span<const std::byte> checked) noexcept {
+  std::byte* const second_half = payload - sizeof(std::uint64_t);
+  const std::uint64_t word = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(crc32c(checked))
+                                                                    << (8 * sizeof(std::uint32_t));
+  atom(*reinterpret_cast<std::uint64_t*>(second_half)).store(word, std::memory_order_release);
+}
+static_assert(offsetof(RecordHeader, kind) == 8 && offsetof(RecordHeader, checksum) == 12);
+
+template <class Part>
+std::span<const Part> at_most(std::span<const Part> parts) noexcept {
+  return parts.first(std::min(parts.size(), kMaxPart));
+}
+
+template <class Part>
+std::byte* append(std::byte* to, std::span<const Part> parts) noexcept {
+  if (!parts.empty()) std::memcpy(to, parts.data(), parts.size_bytes());
+  return to + parts.size_bytes();
+}
+
+bool is_dead(std::uint32_t tid) noexcept {
+  return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+// Returns where the payload goes; its size, which is a multiple of 8, is known to readers from here on.
+std::byte* Recorder::begin_record(std::byte* base, std::size_t payload_size) noexcept {
+  FileHeader& head = header_of(base);
+  const std::uint64_t size = sizeof(RecordHeader) + payload_size;
+  const std::uint64_t offset = take_room(head.events_used, layout_[SectionKind::events].size, size);
+  if (offset == kNoRoom<std::uint64_t>) {
+    count_one(head.events_lost);
+    return nullptr;
+  }
+  std::byte* const record = section(base, SectionKind::events) + offset;
+  static_assert(offsetof(RecordHeader, sync) == 0 && offsetof(RecordHeader, size) == sizeof(std::uint32_t));
+  atom(*reinterpret_cast<std::uint64_t*>(record))
+      .store(std::uint64_t{kRecordSync} | size << (8 * sizeof(std::uint32_t)), std::memory_order_release);
+  return record + sizeof(RecordHeader);
+}
+
+template <class Payload>
+bool Recorder::add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept {
+  static_assert(sizeof(Payload) % 8 == 0);
+  std::byte* const place = begin_record(base, sizeof(payload));
+  if (place == nullptr) return false;
+  std::memcpy(place, &payload, sizeof(payload));
+  publish(place, kind, {place, sizeof(payload)});
+  return true;
+}
+
+void Recorder::add_run_info(std::string_view key, std::string_view value) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  add_record(base, RecordKind::RunInfo, RunInfoPayload{intern_string(key), intern_string(value)});
+}
+
+void Recorder::add_notice(std::string_view text) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  add_record(base, RecordKind::Notice, NoticePayload{intern_string(text), 0, wall_clock_ns()});
+}
+
+void Recorder::add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr || file == StringId::none || line <= 0) return;
+  const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(file)} << 32 | static_cast<std::uint32_t>(line);
+  std::atomic<std::uint64_t>& seen = seen_source_lines_[hash_bytes(&key, sizeof(key)) % kSeenSourceLines];
+  if (seen.load(std::memory_order_relaxed) == key) return;
+  if (add_record(base, RecordKind::SourceLine, SourceLinePayload{file, line, intern_string(text), 0})) {
+    seen.store(key, std::memory_order_relaxed);
+  }
+}
+
+MeetingPayload* Recorder::add_meeting(const MeetingPayload& fixed, std::span<const OperandRecord> operands,
+                                      std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
+                                      std::span<const NativeFrame> native_frames) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return nullptr;
+  operands = at_most(operands);
+  frames = at_most(frames);
+  forward_frames = at_most(forward_frames);
+  native_frames = at_most(native_frames);
+  const std::size_t size = sizeof(MeetingPayload) + operands.size_bytes() + frames.size_bytes() +
+                           forward_frames.size_bytes() + native_frames.size_bytes();
+  std::byte* const place = begin_record(base, size);
+  if (place == nullptr) return nullptr;
+  MeetingPayload head = fixed;
+  head.operands = static_cast<std::uint16_t>(operands.size());
+  head.frames = static_cast<std::uint16_t>(frames.size());
+  head.forward_frames = static_cast<std::uint16_t>(forward_frames.size());
+  head.native_frames = static_cast<std::uint16_t>(native_frames.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(append(append(append(place + sizeof(head), operands), frames), forward_frames), native_frames);
+  publish(place, RecordKind::Meeting, {place + kMeetingMutableBytes, size - kMeetingMutableBytes});
+  return reinterpret_cast<MeetingPayload*>(place);
+}
+
+void Recorder::bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept {
+  if (meeting == nullptr) return;
+  atom(meeting->last_step).store(step, std::memory_order_relaxed);
+  count_one(meeting->repeats);
+}
+
+void Recorder::set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept {
+  if (meeting != nullptr) atom(meeting->flags).fetch_or(flags, std::memory_order_relaxed);
+}
+
+ThreadRing* Recorder::acquire_ring(std::uint32_t tid, std::string_view name) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return nullptr;
+  const StringId name_id = intern_string(name);
+  ThreadRing* const ring = claim_ring(base, tid);
+  if (ring == nullptr) {
+    count_one(header_of(base).threads_lost);
+    return nullptr;
+  }
+  // Of a thread that is gone, perhaps: a reader passes over a ring that is free, whatever is in it.
+  atom(ring->tid).store(tid, std::memory_order_relaxed);
+  ring->name = name_id;
+  ring->next = 0;
+  atom(ring->state).store(kInUse, std::memory_order_release);
+  return ring;
+}
+
+// A ring that is new, else one whose thread is gone; its state is kFree.
+ThreadRing* Recorder::claim_ring(std::byte* base, std::uint32_t tid) noexcept {
+  const auto rings = static_cast<std::uint32_t>(layout_.entries(SectionKind::threads));
+  auto* const all = reinterpret_cast<ThreadRing*>(section(base, SectionKind::threads));
+  const std::uint32_t fresh = take_room(header_of(base).threads_used, rings, 1);
+  if (fresh != kNoRoom<std::uint32_t>) return &all[fresh];
+  const KeepErrno keep;
+  // Round and round, so that what a dead thread did last is kept as long as can be.
+  const std::uint32_t first = next_victim_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < rings; ++i) {
+    const std::uint32_t index = (first + i) % rings;
+    ThreadRing& ring = all[index];
+    std::uint32_t state = kInUse;
+    if (atom(ring.state).load(std::memory_order_acquire) != kInUse) continue;
+    const std::uint32_t holder = atom(ring.tid).load(std::memory_order_relaxed);
+    if (holder != tid && !is_dead(holder)) continue;  // with our own tid: of a thread that had the number before us
+    if (!atom(ring.state).compare_exchange_strong(state, kFree, std::memory_order_acq_rel)) continue;
+    next_victim_.store((index + 1) % rings, std::memory_order_relaxed);
+    return &ring;
+  }
+  return nullptr;
+}
+
+std::uint32_t Recorder::step() const noexcept {
+  std::byte* const base = writable();
+  return base == nullptr ? 0 : atom(header_of(base).step).load(std::memory_order_relaxed);
+}
+
+void Recorder::set_step(std::uint32_t step) noexcept {
+  if (std::byte* const base = writable(); base != nullptr) {
+    atom(header_of(base).step).store(step, std::memory_order_relaxed);
+  }
+}
+
+void Recorder::count_optimizer_step() noexcept {
+  if (std::byte* const base = writable(); base != nullptr) {
+    atom(header_of(base).optimizer_steps).fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace devsan::trace
