@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace devsan::sim {
@@ -34,9 +35,13 @@ std::string& python_folder() {
   return *folder;
 }
 
+// The loader's name may be a link: LD_PRELOAD cannot carry every path, and then names one in the cache.
 std::string file_of(const void* address) {
   Dl_info info{};
-  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "";
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(info.dli_fname, error);
+  return error ? info.dli_fname : real.string();
 }
 
 std::string parent(const std::string& path) {
