@@ -43,6 +43,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
         {std::string(trace.string(native.module)), std::string(trace.string(native.symbol)), native.offset});
   }
   finding.operands = operands_of(trace, meeting);
+  finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
   find_in_call(finding);
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;

@@ -30,6 +30,7 @@ Severity default_severity(Kind kind);
 std::string_view name_of(trace::Phase phase);
 std::string_view name_of(trace::How how);
 std::string_view name_of(trace::NameKind kind);
+std::string_view name_of(trace::EvidenceKind kind);
 std::string_view name_of(trace::CloseMark mark);
 
 // A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
@@ -59,6 +60,13 @@ struct LineageStep {
   std::string device;
 };
 
+// What the process found out beside names and histories: trace/evidence_kinds.def says what each kind means.
+struct Evidence {
+  trace::EvidenceKind kind = trace::EvidenceKind::none;
+  Frame at;  // without a file where no position belongs to it
+  std::string text;
+};
+
 struct Operand {
   std::string arg;   // the schema's name
   std::string name;  // the program's; empty when it was not found
@@ -73,6 +81,7 @@ struct Operand {
   bool number = false;  // a Python number that PyTorch made a tensor of
   trace::NameKind is = trace::NameKind::unknown;
   std::vector<LineageStep> lineage;  // newest first, ending at the origin
+  std::vector<Evidence> evidence;    // in the order in which it was found
 
   bool is_scalar() const { return shape && shape->empty(); }
   bool on_cpu() const { return device == "cpu"; }
@@ -105,6 +114,7 @@ struct Finding {
   std::optional<std::vector<Frame>> forward;  // the forward operator's stack, where the failure is in backward
   std::vector<NativeFrame> native_stack;
   std::vector<Operand> operands;
+  std::vector<Evidence> evidence;  // that is about no single operand
   std::optional<RootCause> root_cause;
   std::optional<Fix> fix;
   std::uint32_t step = 0;

@@ -1,6 +1,7 @@
 // The operands of a meeting, each with its history, and the odd ones marked.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 namespace devsan::report {
 
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting);
+// What was found out about one operand, or about no single one (trace::kWholeFinding).
+std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Meeting& meeting, std::size_t operand);
 
 // What a sentence calls it: the program's name for it, or else the schema's.
 const std::string& spoken_name(const Operand& operand);

@@ -57,6 +57,19 @@ Json lineage_json(const std::vector<LineageStep>& lineage) {
   return json;
 }
 
+// Left out where there is none: most findings have none.
+void add_evidence(Json& json, const std::vector<Evidence>& all) {
+  for (const Evidence& evidence : all) {
+    Json entry = {{"kind", name_of(evidence.kind)},
+                  {"file", text_or_null(evidence.at.file)},
+                  {"line", evidence.at.line},
+                  {"function", text_or_null(evidence.at.function)},
+                  {"source", text_or_null(evidence.at.source)},
+                  {"text", text_or_null(evidence.text)}};
+    json["evidence"].push_back(std::move(entry));
+  }
+}
+
 Json operand_json(const Operand& operand) {
   Json json = {{"arg", operand.arg},
                {"name", text_or_null(operand.name)},
@@ -71,6 +84,7 @@ Json operand_json(const Operand& operand) {
   if (operand.device_argument) json["device_argument"] = true;
   if (operand.number) json["number"] = true;
   json["lineage"] = lineage_json(operand.lineage);
+  add_evidence(json, operand.evidence);
   return json;
 }
 
@@ -116,6 +130,7 @@ Json finding_json(const Finding& finding) {
   json["forward"] = finding.forward ? stack_json(*finding.forward) : Json(nullptr);
   if (!finding.native_stack.empty()) json["native_stack"] = native_json(finding.native_stack);
   json["operands"] = operands_json(finding.operands);
+  add_evidence(json, finding.evidence);
   json["root_cause"] = cause_json(finding.root_cause);
   json["fix"] = fix_json(finding.fix);
   json["step"] = finding.step;

@@ -207,7 +207,8 @@ enum MeetingFlags : std::uint32_t {
 };
 
 // Followed by OperandRecord[operands], FrameRecord[frames] (innermost first), FrameRecord[forward_frames] (of the
-// forward operator whose node failed in backward), NativeFrame[native_frames] (only where there is no Python).
+// forward operator whose node failed in backward), NativeFrame[native_frames] (only where there is no Python),
+// EvidenceRecord[evidence].
 // The fields before `time_ns` change in place after publication, and the checksum starts behind them.
 struct MeetingPayload {
   std::uint32_t repeats;    // further times the same operator met the same devices at the same site
@@ -219,7 +220,7 @@ struct MeetingPayload {
   SiteId site;
   OperatorId op;
   Phase phase;
-  std::uint8_t reserved;
+  std::uint8_t evidence;
   std::uint32_t step;
   std::uint32_t tid;
   StringId thread_name;
@@ -277,6 +278,25 @@ struct FrameRecord {
   std::uint32_t reserved;
 };
 static_assert(sizeof(FrameRecord) == 32);
+
+enum class EvidenceKind : std::uint8_t {
+  none = 0,
+#define DEVSAN_EVIDENCE(enumerator, number, name, text) enumerator = number,
+#include "trace/evidence_kinds.def"
+#undef DEVSAN_EVIDENCE
+};
+
+inline constexpr std::uint8_t kWholeFinding = 255;
+
+// Something that the process found out about an operand: what it says is told by its kind.
+struct EvidenceRecord {
+  Position at;    // file none: no position belongs to it
+  StringId text;  // see the kind
+  EvidenceKind kind;
+  std::uint8_t operand;  // index of the operand it is about; kWholeFinding
+  std::uint16_t reserved;
+};
+static_assert(sizeof(EvidenceRecord) == 32);
 
 struct NativeFrame {
   StringId module;

@@ -32,6 +32,7 @@ struct Meeting {
   std::vector<FrameRecord> frames;
   std::vector<FrameRecord> forward_frames;
   std::vector<NativeFrame> native_frames;
+  std::vector<EvidenceRecord> evidence;  // about operands that are there, of kinds that are known
 };
 
 struct ThreadTail {

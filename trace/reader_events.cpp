@@ -29,12 +29,28 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+bool known(EvidenceKind kind) {
+  switch (kind) {
+    case EvidenceKind::none:
+      return false;
+#define DEVSAN_EVIDENCE(enumerator, number, name, text) case EvidenceKind::enumerator:
+#include "trace/evidence_kinds.def"
+#undef DEVSAN_EVIDENCE
+      return true;
+  }
+  return false;
+}
+
 // Everything that the sum does not cover, and what a writer with other ideas may have put there.
 void make_sound(Meeting& meeting) {
   if (meeting.fixed.phase > Phase::checkpoint) meeting.fixed.phase = Phase::other;
   for (OperandRecord& operand : meeting.operands) {
     if (operand.name_kind > NameKind::temporary) operand.name_kind = NameKind::unknown;
   }
+  std::erase_if(meeting.evidence, [&](const EvidenceRecord& evidence) {
+    const bool about_something = evidence.operand < meeting.operands.size() || evidence.operand == kWholeFinding;
+    return !about_something || !known(evidence.kind);
+  });
 }
 
 constexpr const char* kDamaged = "a record in the event log is damaged and left out";
@@ -145,12 +161,13 @@ bool TraceFile::Loader::take_meeting(std::span<const std::byte> payload) {
   std::span<const std::byte> rest = payload.subspan(sizeof(MeetingPayload));
   const std::size_t needed = fixed.operands * sizeof(OperandRecord) +
                              (std::size_t{fixed.frames} + fixed.forward_frames) * sizeof(FrameRecord) +
-                             fixed.native_frames * sizeof(NativeFrame);
+                             fixed.native_frames * sizeof(NativeFrame) + fixed.evidence * sizeof(EvidenceRecord);
   if (rest.size() != needed) return false;
   meeting.operands = take<OperandRecord>(rest, fixed.operands);
   meeting.frames = take<FrameRecord>(rest, fixed.frames);
   meeting.forward_frames = take<FrameRecord>(rest, fixed.forward_frames);
   meeting.native_frames = take<NativeFrame>(rest, fixed.native_frames);
+  meeting.evidence = take<EvidenceRecord>(rest, fixed.evidence);
   make_sound(meeting);
   file_.meetings_.push_back(std::move(meeting));
   return true;

@@ -83,7 +83,8 @@ class Recorder {
   // null when the file is full (counted). The counts in `fixed` are taken from the spans.
   MeetingPayload* add_meeting(const MeetingPayload& fixed, std::span<const OperandRecord> operands,
                               std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
-                              std::span<const NativeFrame> native_frames) noexcept;
+                              std::span<const NativeFrame> native_frames,
+                              std::span<const EvidenceRecord> evidence = {}) noexcept;
   static void bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept;
   static void set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;  // adds to what is set
 

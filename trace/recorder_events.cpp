@@ -18,6 +18,7 @@ namespace devsan::trace {
 namespace {
 
 constexpr std::size_t kMaxPart = std::numeric_limits<std::uint16_t>::max();
+constexpr std::size_t kMaxEvidence = std::numeric_limits<std::uint8_t>::max();
 constexpr std::uint32_t kFree = 0;
 constexpr std::uint32_t kInUse = 1;
 
@@ -102,15 +103,17 @@ void Recorder::add_source_line(StringId file, std::int32_t line, std::string_vie
 
 MeetingPayload* Recorder::add_meeting(const MeetingPayload& fixed, std::span<const OperandRecord> operands,
                                       std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
-                                      std::span<const NativeFrame> native_frames) noexcept {
+                                      std::span<const NativeFrame> native_frames,
+                                      std::span<const EvidenceRecord> evidence) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return nullptr;
   operands = at_most(operands);
   frames = at_most(frames);
   forward_frames = at_most(forward_frames);
   native_frames = at_most(native_frames);
+  evidence = evidence.first(std::min(evidence.size(), kMaxEvidence));
   const std::size_t size = sizeof(MeetingPayload) + operands.size_bytes() + frames.size_bytes() +
-                           forward_frames.size_bytes() + native_frames.size_bytes();
+                           forward_frames.size_bytes() + native_frames.size_bytes() + evidence.size_bytes();
   std::byte* const place = begin_record(base, size);
   if (place == nullptr) return nullptr;
   MeetingPayload head = fixed;
@@ -118,8 +121,11 @@ MeetingPayload* Recorder::add_meeting(const MeetingPayload& fixed, std::span<con
   head.frames = static_cast<std::uint16_t>(frames.size());
   head.forward_frames = static_cast<std::uint16_t>(forward_frames.size());
   head.native_frames = static_cast<std::uint16_t>(native_frames.size());
+  head.evidence = static_cast<std::uint8_t>(evidence.size());
   std::memcpy(place, &head, sizeof(head));
-  append(append(append(append(place + sizeof(head), operands), frames), forward_frames), native_frames);
+  std::byte* end = append(place + sizeof(head), operands);
+  end = append(append(end, frames), forward_frames);
+  append(append(end, native_frames), evidence);
   publish(place, RecordKind::Meeting, {place + kMeetingMutableBytes, size - kMeetingMutableBytes});
   return reinterpret_cast<MeetingPayload*>(place);
 }

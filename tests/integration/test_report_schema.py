@@ -80,6 +80,16 @@ def test_every_field_is_documented():
     assert property_names(SCHEMA) - documented == set()
 
 
+def test_kinds_of_evidence_are_those_of_the_sources():
+    source = (ROOT / "trace/evidence_kinds.def").read_text()
+    entries = re.findall(r'^DEVSAN_EVIDENCE\(\w+, \d+, "([\w-]+)",\s*((?:"[^"]*"\s*)+)\)$', source, re.M)
+    kinds = [(name, "".join(re.findall('"([^"]*)"', text))) for name, text in entries]
+    assert len(kinds) == source.count("\nDEVSAN_EVIDENCE(")
+    assert [name for name, _ in kinds] == SCHEMA["$defs"]["evidence"]["properties"]["kind"]["enum"]
+    section = DOCUMENT.split("### Evidence")[1].split("### Kinds")[0]
+    assert re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.M) == kinds
+
+
 def test_kinds_are_those_of_the_sources():
     source = (ROOT / "report/finding_kinds.def").read_text()
     kinds = re.findall(r'^DEVSAN_FINDING_KIND\(\w+, "([\w-]+)", (\w+),\s*"(.*)"\)$', source, re.M)

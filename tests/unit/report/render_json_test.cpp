@@ -57,6 +57,27 @@ TEST_CASE("A finding carries everything of its contract") {
   CHECK_FALSE(json.contains("native_stack"));
 }
 
+TEST_CASE("Evidence is there where something was found out") {
+  Finding finding = samples::plain_attribute();
+  Evidence evidence;
+  evidence.kind = trace::EvidenceKind::attribute_set_at;
+  evidence.at.file = "/srv/app/model.py";
+  evidence.at.line = 9;
+  evidence.text = "Net.bias";
+  finding.operands[1].evidence = {evidence, {trace::EvidenceKind::root_name, {}, "body.bias"}};
+  const auto json = rendered(samples::report_of({finding}))["findings"][0];
+  CHECK_FALSE(json.contains("evidence"));
+  CHECK_FALSE(json["operands"][0].contains("evidence"));
+  const auto& all = json["operands"][1]["evidence"];
+  REQUIRE(all.size() == 2);
+  CHECK(all[0]["kind"] == "attribute-set-at");
+  CHECK(all[0]["line"] == 9);
+  CHECK(all[0]["function"].is_null());
+  CHECK(all[0]["text"] == "Net.bias");
+  CHECK(all[1]["kind"] == "root-name");
+  CHECK(all[1]["file"].is_null());
+}
+
 TEST_CASE("What is not known is null") {
   Finding finding = samples::allowed_scalar();
   finding.operands[0].name.clear();

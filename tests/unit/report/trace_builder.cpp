@@ -90,7 +90,14 @@ trace::MeetingPayload* TraceBuilder::meeting(const MeetingSketch& sketch) {
   for (const char* symbol : sketch.native_symbols) {
     native.push_back({recorder_->intern_string("/usr/lib/libapp.so"), recorder_->intern_string(symbol), 0x40});
   }
-  return recorder_->add_meeting(fixed, operands, frames(sketch.frames), frames(sketch.forward_frames), native);
+  std::vector<trace::EvidenceRecord> evidence;
+  for (const EvidenceSketch& one : sketch.evidence) {
+    const bool placed = *one.at.file != 0;
+    evidence.push_back(
+        {placed ? position(one.at) : trace::Position{}, recorder_->intern_string(one.text), one.kind, one.operand, 0});
+  }
+  return recorder_->add_meeting(fixed, operands, frames(sketch.frames), frames(sketch.forward_frames), native,
+                                evidence);
 }
 
 trace::TraceFile TraceBuilder::read() const {

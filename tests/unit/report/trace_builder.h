@@ -36,6 +36,13 @@ struct Spot {
   std::uint32_t flags = 0;
 };
 
+struct EvidenceSketch {
+  trace::EvidenceKind kind;
+  std::uint8_t operand;  // its index; trace::kWholeFinding
+  const char* text;
+  Spot at = {"", 0, ""};  // without a file: no position
+};
+
 struct OperandSketch {
   const char* argument;
   const char* device;
@@ -56,6 +63,7 @@ struct MeetingSketch {
   trace::Phase phase = trace::Phase::forward;
   std::vector<Spot> forward_frames = {};
   std::vector<const char*> native_symbols = {};
+  std::vector<EvidenceSketch> evidence = {};
 };
 
 // One process and its trace.

@@ -137,7 +137,10 @@ void record_sample(Recorder& recorder) {
   operands[1].lineage = record_lineage(recorder, to, site);
   const FrameRecord frames[] = {frame(inner, kTorchFrame), frame(user, 0)};
   const FrameRecord forward[] = {frame(user, 0)};
-  MeetingPayload* const first = recorder.add_meeting(fixed, operands, frames, forward, {});
+  const EvidenceRecord evidence[] = {
+      {user, recorder.intern_string("Net.scale"), EvidenceKind::attribute_set_at, 1, 0},
+      {{}, recorder.intern_string("layers.3.weight"), EvidenceKind::root_name, kWholeFinding, 0}};
+  MeetingPayload* const first = recorder.add_meeting(fixed, operands, frames, forward, {}, evidence);
   Recorder::bump_meeting(first, 18);
   Recorder::bump_meeting(first, 19);
   Recorder::set_meeting_flags(first, kHandled);
@@ -221,6 +224,7 @@ class Text {
     for (const OperandRecord& operand : meeting.operands) this->operand(operand);
     frames("frame", meeting.frames);
     frames("forward", meeting.forward_frames);
+    for (const EvidenceRecord& evidence : meeting.evidence) this->evidence(evidence);
     for (const NativeFrame& frame : meeting.native_frames) {
       out_ << "  native " << trace_.string(frame.module) << ' ' << trace_.string(frame.symbol) << '+' << frame.offset
            << '\n';
@@ -239,6 +243,13 @@ class Text {
            << trace_.device_name(node.device) << " depth " << static_cast<unsigned>(node.depth);
       site(node.site);
     }
+  }
+
+  void evidence(const EvidenceRecord& e) {
+    out_ << "  evidence " << static_cast<unsigned>(e.kind) << " of operand " << static_cast<unsigned>(e.operand) << ": "
+         << trace_.string(e.text) << " at ";
+    position(e.at);
+    out_ << '\n';
   }
 
   void thread(const ThreadTail& thread) {
