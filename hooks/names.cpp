@@ -131,14 +131,16 @@ class Search final : public LinkVisitor {
   // them both are known.
   const c10::TensorImpl* tensor_of(const void* object) {
     if (tensor_offset_ == 0) {
+      tensor_offset_ = -1;
       for (const OperandIdentity& known : identities_) {
-        for (std::ptrdiff_t offset = 16; known.object != nullptr && known.tensor != nullptr && offset <= 32;
-             offset += 8) {
+        if (known.object == nullptr || known.tensor == nullptr) continue;
+        for (std::ptrdiff_t offset = 16; offset <= 32; offset += 8) {
           if (field<const void*>(known.object, offset) == known.tensor) tensor_offset_ = offset;
         }
-        if (tensor_offset_ != 0) tensor_type_base_ = base_tensor_type(known.object);
+        if (tensor_offset_ < 0) continue;
+        tensor_type_base_ = base_tensor_type(known.object);
+        break;
       }
-      if (tensor_offset_ == 0) tensor_offset_ = -1;
     }
     if (tensor_offset_ < 0 || base_tensor_type(object) != tensor_type_base_) return nullptr;
     return field<const c10::TensorImpl*>(object, tensor_offset_);

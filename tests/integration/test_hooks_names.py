@@ -94,6 +94,24 @@ def test_operands_are_called_what_the_program_calls_them(run_python):
     assert {mark: (operand["name"], operand["is"]) for mark, operand in odd.items()} == expected
 
 
+# A generator may have no Python object, and stands beside a tensor that has one.
+BESIDE_A_GENERATOR = PROLOGUE + """
+noise = gpu()
+attempt(lambda: noise.normal_(generator=torch.Generator()))  # @inplace
+attempt(lambda: torch.bernoulli(noise, generator=torch.Generator()))  # @functional
+"""
+
+
+def test_a_tensor_is_named_beside_a_generator(run_python):
+    result = run_python(BESIDE_A_GENERATOR, sim=1)
+    assert result.status == 0, result.stderr
+    for mark in ("inplace", "functional"):
+        operands = found_at(result, BESIDE_A_GENERATOR, mark)["operands"]
+        assert [(operand["name"], operand["device"]) for operand in operands] == [
+            ("noise", "cuda:0"), ("torch.Generator()", "cpu")
+        ]
+
+
 HOSTILE = PROLOGUE + """
 calls = []
 
