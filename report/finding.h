@@ -58,6 +58,7 @@ struct LineageStep {
   std::string op;
   trace::How how = trace::How::derived;
   std::string device;
+  Frame innermost;  // the innermost of all: differs from `at` where torch's own Python called the operator
 };
 
 // What the process found out beside names and histories: trace/evidence_kinds.def says what each kind means.

@@ -29,6 +29,14 @@ std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId 
   return frame;
 }
 
+std::optional<Frame> innermost_frame_of(const trace::TraceFile& trace, trace::SiteId id) {
+  const auto site = trace.site(id);
+  if (!site) return std::nullopt;
+  Frame frame = frame_of(trace, site->innermost);
+  if (frame.file.empty()) return std::nullopt;
+  return frame;
+}
+
 std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records) {
   std::vector<Frame> frames;
   frames.reserve(records.size());

@@ -13,6 +13,7 @@ std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::Lineag
   for (const trace::LineageNode& node : trace.lineage_chain(id)) {
     LineageStep& step = steps.emplace_back();
     if (auto frame = user_frame_of(trace, node.site)) step.at = std::move(*frame);
+    if (auto frame = innermost_frame_of(trace, node.site)) step.innermost = std::move(*frame);
     step.op = trace.operator_name(node.op);
     step.how = node.how;
     step.device = trace.device_name(node.device);

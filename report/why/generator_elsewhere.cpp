@@ -1,5 +1,7 @@
 // A generator makes numbers on its own device only. `torch.Generator()` is on the CPU unless it is told otherwise.
 #include "report/operands.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 
@@ -10,11 +12,19 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (odd == nullptr || !odd->generator || !finding.where) return std::nullopt;
   const Operand* tensor = counterpart_of(*odd, finding.operands);
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
-  return Explanation{std::nullopt,
-                     Fix{finding.where->file, finding.where->line,
-                         "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +
-                             "')`; or, to have the same numbers on every device, draw them on " + odd->device +
-                             " with this generator and move the result with `.to('" + wanted + "')`."}};
+  const Evidence* made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
+  if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
+  const Frame& line = made != nullptr ? made->at : *finding.where;
+  Fix fix{line.file, line.line,
+          "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +
+              "')`; or, to have the same numbers on every device, draw them on " + odd->device +
+              " with this generator and move the result with `.to('" + wanted + "')`."};
+  if (made == nullptr) return Explanation{std::nullopt, std::move(fix)};
+  RootCause cause =
+      cause_at(made->at, *odd,
+               mention_first(*odd) + " gets its value here: a generator on " + spoken_device(odd->device) +
+                   ", while the numbers are wanted on " + spoken_device(wanted) + ".");
+  return Explanation{std::move(cause), std::move(fix)};
 }
 
 }  // namespace devsan::report::why

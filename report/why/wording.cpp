@@ -13,19 +13,6 @@ namespace {
 constexpr std::size_t kLongestSubject = 48;
 constexpr std::size_t kLongestCounterpart = 32;
 
-// A name, attribute, subscript or call, to which ".to(…)" can be appended as it is.
-bool is_postfix_expression(std::string_view text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 ||
-                       std::string_view("_.()[]{}").find(c) != std::string_view::npos;
-    if (depth == 0 && !plain) return false;
-  }
-  return depth == 0 && !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0;
-}
-
 // "layers.3.weight" names a parameter by its place in the module and is no expression of the program; in "1.5 * x" the
 // digit belongs to a number.
 bool has_numeric_segment(std::string_view name) {
@@ -44,6 +31,18 @@ std::string expression_for(const Operand& operand, std::size_t longest) {
 
 }  // namespace
 
+bool is_postfix_expression(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 ||
+                       std::string_view("_.()[]{}").find(c) != std::string_view::npos;
+    if (depth == 0 && !plain) return false;
+  }
+  return depth == 0 && !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0;
+}
+
 std::string mention(const Operand& operand) {
   return operand.name.empty() ? "the operand `" + operand.arg + "`" : "`" + operand.name + "`";
 }
@@ -59,9 +58,25 @@ std::string short_place(const Frame& frame) {
 std::string move_call(const Operand& odd, const Operand& counterpart) {
   std::string subject = expression_for(odd, kLongestSubject);
   if (!subject.empty() && !is_postfix_expression(subject)) subject = "(" + subject + ")";
+  return subject + ".to(" + device_expression(counterpart) + ")";
+}
+
+std::string device_expression(const Operand& counterpart) {
   const std::string other = counterpart.shape ? expression_for(counterpart, kLongestCounterpart) : "";
-  const std::string device = is_postfix_expression(other) ? other + ".device" : "'" + counterpart.device + "'";
-  return subject + ".to(" + device + ")";
+  return is_postfix_expression(other) ? other + ".device" : "'" + counterpart.device + "'";
+}
+
+std::string spoken_device(std::string_view device) {
+  return device == "cpu" ? "the CPU" : std::string(device);
+}
+
+std::string type_of_path(std::string_view type_and_attribute) {
+  const auto dot = type_and_attribute.rfind('.');
+  return std::string(type_and_attribute.substr(0, dot));
+}
+
+RootCause cause_at(const Frame& place, const Operand& operand, std::string why) {
+  return {place.file, place.line, place.function, spoken_name(operand), std::move(why)};
 }
 
 bool was_moved(const Operand& operand) {

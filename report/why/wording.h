@@ -17,6 +17,15 @@ std::string short_place(const Frame& frame);
 // The call that moves `odd` to where `counterpart` is: "scale.to(x.device)", "(1. / scale).to(x.device)",
 // "scale.to('cuda:0')" where the counterpart has no name to take the device from.
 std::string move_call(const Operand& odd, const Operand& counterpart);
+// How the device of this operand is written: "x.device", or "'cuda:0'" where it has no name to take it from.
+std::string device_expression(const Operand& counterpart);
+// A name, attribute, subscript or call, to which ".to(…)" can be appended as it is.
+bool is_postfix_expression(std::string_view text);
+// "the CPU", "cuda:1"
+std::string spoken_device(std::string_view device);
+// "Net" of "Net.mask".
+std::string type_of_path(std::string_view type_and_attribute);
+RootCause cause_at(const Frame& place, const Operand& operand, std::string why);
 // Whether its value was ever copied from one device to another.
 bool was_moved(const Operand& operand);
 

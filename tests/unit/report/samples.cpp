@@ -23,7 +23,8 @@ Frame frame(const char* file, int line, const char* function, const char* source
 }
 
 LineageStep step(trace::How how, const char* op, int line, const char* function, const char* source) {
-  return {frame(kZero, line, function, source), op, how, "cuda:0"};
+  const Frame at = frame(kZero, line, function, source);
+  return {at, op, how, "cuda:0", at};
 }
 
 std::vector<LineageStep> norm_lineage() {
@@ -115,12 +116,10 @@ Finding plain_attribute() {
   finding.operands = {operand("self", "s", "cuda:0", {2, 3, 3}, trace::NameKind::local),
                       operand("other", "self.bias", "cpu", {3, 3}, trace::NameKind::attribute)};
   finding.operands[1].odd = true;
-  finding.operands[1].lineage = {{frame("/srv/train/model.py", 19, "Attention.__init__",
-                                        "        self.bias = torch.linspace(0, 1, 3).repeat(3, 1)"),
-                                  "aten::repeat", trace::How::derived, "cpu"},
-                                 {frame("/srv/train/model.py", 19, "Attention.__init__",
-                                        "        self.bias = torch.linspace(0, 1, 3).repeat(3, 1)"),
-                                  "aten::linspace", trace::How::created, "cpu"}};
+  const Frame made = frame("/srv/train/model.py", 19, "Attention.__init__",
+                           "        self.bias = torch.linspace(0, 1, 3).repeat(3, 1)");
+  finding.operands[1].lineage = {{made, "aten::repeat", trace::How::derived, "cpu", made},
+                                 {made, "aten::linspace", trace::How::created, "cpu", made}};
   finding.phase = trace::Phase::forward;
   finding.pid = 77;
   finding.thread_name = "MainThread";

@@ -57,22 +57,29 @@ TEST_CASE("A scalar without history gets a change, but no cause") {
 
 TEST_CASE("A factory without device in the user's own code is where to pass one") {
   const Finding finding = samples::plain_attribute();
-  CHECK_FALSE(finding.root_cause);
+  REQUIRE(finding.root_cause);
+  CHECK(finding.root_cause->line == 19);
   REQUIRE(finding.fix);
   CHECK(finding.fix->line == 19);
-  CHECK_THAT(finding.fix->text, Contains("`device=`") && Contains("cuda:0") && Contains("`self.bias.to(s.device)`"));
+  CHECK_THAT(finding.fix->text, Contains("`device='cuda:0'`") && Contains("`self.bias.to(s.device)`"));
 }
 
-TEST_CASE("A factory that names a device, or in a library, or of a value moved since, is not to be changed") {
-  const auto fix_of = [](auto change) {
-    Finding finding = samples::plain_attribute();
-    change(finding.operands[1].lineage);
-    return explained(finding).fix.value();
-  };
-  CHECK(fix_of([](auto& lineage) { lineage.back().at.source = "x = torch.zeros(3, device=d)"; }).line == 23);
-  CHECK(fix_of([](auto& lineage) { lineage.back().at.library = true; }).line == 23);
-  CHECK(fix_of([](auto& lineage) { lineage.front().how = trace::How::moved; }).line == 23);
-  CHECK_THAT(fix_of([](auto& lineage) { lineage.clear(); }).text, Contains("`self.bias.to(s.device)`"));
+TEST_CASE("A factory that names a device is to be told another one") {
+  Finding finding = samples::plain_attribute();
+  finding.operands[1].lineage.back().at.source = "x = torch.zeros(3, device=d)";
+  finding = explained(finding);
+  CHECK(finding.root_cause->line == 19);
+  CHECK_THAT(finding.fix->text, Contains("Make it on cuda:0"));
+}
+
+TEST_CASE("A factory in a library, and an unknown one, is not to be changed") {
+  Finding finding = samples::plain_attribute();
+  finding.operands[1].lineage.back().at.library = true;
+  CHECK_FALSE(explained(finding).root_cause);
+  CHECK(explained(finding).fix->line == 23);
+  finding.operands[1].lineage.clear();
+  CHECK_FALSE(explained(finding).root_cause);
+  CHECK_THAT(explained(finding).fix->text, Contains("`self.bias.to(s.device)`"));
 }
 
 TEST_CASE("A parameter that stayed on the CPU asks for its module to be moved") {
@@ -80,7 +87,8 @@ TEST_CASE("A parameter that stayed on the CPU asks for its module to be moved") 
   finding.operands[1].is = trace::NameKind::parameter;
   finding = explained(finding);
   CHECK(finding.fix->line == 19);
-  CHECK_THAT(finding.fix->text, Contains("`self.bias` is a parameter") && Contains(".to('cuda:0')"));
+  CHECK_THAT(finding.root_cause->why, Contains("`self.bias` is a parameter"));
+  CHECK_THAT(finding.fix->text, Contains(".to('cuda:0')"));
 }
 
 TEST_CASE("A generator elsewhere is to be made on the tensors' device") {

@@ -1,0 +1,38 @@
+// `Module.to()` moves parameters, buffers and child modules. A tensor kept as a plain attribute, or inside a list, dict
+// or object that is one, stays where it was made.
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// Where the attribute is stored; else, where its value was made.
+const Frame* place_to_change(const Operand& odd, const Finding& finding) {
+  if (const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding)) return &stored->at;
+  const LineageStep* arrival = arrival_of(odd);
+  return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
+}
+
+}  // namespace
+
+std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_module);
+  const Frame* place = place_to_change(pair->odd, finding);
+  // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
+  if (held == nullptr || place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
+  RootCause cause =
+      cause_at(*place, pair->odd,
+               mention_first(pair->odd) + " is a plain attribute of the module `" + type_of_path(held->text) +
+                   "`: moving the module moves its parameters and buffers only, and this stays on " +
+                   spoken_device(pair->odd.device) + ".");
+  const std::string edit = registered_as_buffer(*place);
+  std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
+  text += ", with `persistent=False` if checkpoints should not hold it.";
+  return Explanation{std::move(cause), Fix{place->file, place->line, std::move(text)}};
+}
+
+}  // namespace devsan::report::why

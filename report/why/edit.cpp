@@ -1,0 +1,60 @@
+#include "report/why/edit.h"
+
+#include "report/call_text.h"
+#include "report/statement_text.h"
+#include "report/why/history.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// Longer edits are harder to read than a sentence.
+constexpr std::size_t kLongestEdit = 100;
+
+std::string unless_too_long(std::string text) {
+  return text.size() <= kLongestEdit ? text : std::string();
+}
+
+}  // namespace
+
+std::string call_at(const Frame& place) {
+  if (place.column < 0 || place.end_column <= place.column || place.end_line != place.line) return "";
+  if (static_cast<std::size_t>(place.end_column) > place.source.size()) return "";
+  return place.source.substr(static_cast<std::size_t>(place.column),
+                             static_cast<std::size_t>(place.end_column - place.column));
+}
+
+std::string with_argument(std::string_view call, std::string_view argument) {
+  const auto parts = split_call(call);
+  if (!parts || parts->subscript || !call.ends_with(')')) return "";
+  std::string text(call.substr(0, call.size() - 1));
+  if (!parts->arguments.empty()) text += text.ends_with(',') ? " " : ", ";
+  return unless_too_long(text + std::string(argument) + ")");
+}
+
+std::string device_at(const Frame& place, const Operand& wanted, const Finding& finding) {
+  const std::string literal = "'" + wanted.device + "'";
+  if (!finding.where || !same_function(place, *finding.where)) return literal;
+  const bool later = place.line >= finding.where->line;
+  const bool made_later = !wanted.lineage.empty() && same_function(place, wanted.lineage.front().at) &&
+                          wanted.lineage.front().at.line >= place.line;
+  return later || made_later ? literal : device_expression(wanted);
+}
+
+std::string registered_as_buffer(const Frame& place) {
+  const auto assignment = split_assignment(place.source);
+  if (!assignment || !assignment->target.starts_with("self.")) return "";
+  const std::string_view name = assignment->target.substr(5);
+  if (name.find_first_of(".[,( ") != name.npos) return "";
+  return unless_too_long("self.register_buffer('" + std::string(name) + "', " + std::string(assignment->value) + ")");
+}
+
+std::string assigned_after_move(const Frame& place, std::string_view device) {
+  const auto assignment = split_assignment(place.source);
+  if (!assignment || !is_postfix_expression(assignment->value)) return "";
+  if (assignment->target.find(',') != std::string_view::npos) return "";
+  return unless_too_long(std::string(assignment->target) + " = " + std::string(assignment->value) + ".to(" +
+                         std::string(device) + ")");
+}
+
+}  // namespace devsan::report::why

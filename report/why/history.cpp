@@ -1,0 +1,76 @@
+#include "report/why/history.h"
+
+#include <algorithm>
+
+#include "report/operands.h"
+#include "report/why/edit.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::report::why {
+
+std::optional<Pair> pair_of(const Finding& finding) {
+  const Operand* odd = first_odd(finding.operands);
+  if (odd == nullptr || !finding.where) return std::nullopt;
+  const Operand* wanted = counterpart_of(*odd, finding.operands);
+  if (wanted == nullptr) return std::nullopt;
+  return Pair{*odd, *wanted};
+}
+
+bool is_changeable(const Frame& place, const Finding& finding) {
+  if (place.file.empty() || place.line == 0 || place.torch || place.file.starts_with('<')) return false;
+  return !place.library || (finding.where && finding.where->library);
+}
+
+const LineageStep* newest_move_of(const Operand& operand) {
+  for (const LineageStep& step : operand.lineage) {
+    if (step.device != operand.device) return nullptr;  // older than the arrival
+    if (step.how == trace::How::moved) return &step;
+  }
+  return nullptr;
+}
+
+const LineageStep* arrival_of(const Operand& operand) {
+  if (const LineageStep* move = newest_move_of(operand)) return move;
+  if (operand.lineage.empty() || operand.lineage.back().device != operand.device) return nullptr;
+  return &operand.lineage.back();
+}
+
+const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind) {
+  const auto found = std::ranges::find(operand.evidence, kind, &Evidence::kind);
+  return found == operand.evidence.end() ? nullptr : &*found;
+}
+
+const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding) {
+  for (const Evidence& evidence : operand.evidence) {
+    if (evidence.kind == kind && is_changeable(evidence.at, finding)) return &evidence;
+  }
+  return nullptr;
+}
+
+bool made_in_failing_call(const LineageStep& step, const Finding& finding) {
+  return finding.where && same_line(step.at, *finding.where);
+}
+
+bool same_line(const Frame& one, const Frame& other) {
+  return one.line == other.line && one.file == other.file;
+}
+
+bool same_function(const Frame& one, const Frame& other) {
+  return one.file == other.file && one.function == other.function;
+}
+
+bool names_device(const Frame& place) {
+  const std::string call = call_at(place);
+  const std::string& text = call.empty() ? place.source : call;
+  return text.find("device") != text.npos || text.find("cuda") != text.npos || text.find("cpu") != text.npos;
+}
+
+bool on_accelerator(const Operand& operand) {
+  return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
+}
+
+bool is_weight(const Operand& operand) {
+  return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,39 @@
+// Questions that rules ask of an operand's history and of what the process found out about it.
+#pragma once
+
+#include <optional>
+
+#include "report/finding.h"
+
+namespace devsan::report::why {
+
+// The odd operand and the one whose device it should have shared.
+struct Pair {
+  const Operand& odd;
+  const Operand& wanted;
+};
+
+// None where either is missing, or there is no Python line to speak of.
+std::optional<Pair> pair_of(const Finding& finding);
+
+// Whether a person who reads this finding can be asked to change the line: code of their own; or of a library, where
+// the library itself failed.
+bool is_changeable(const Frame& place, const Finding& finding);
+// The step that put the value on the device it is on: the newest copy to it, or else the origin. Null without history.
+const LineageStep* arrival_of(const Operand& operand);
+// The same, where it is a copy from another device; null otherwise.
+const LineageStep* newest_move_of(const Operand& operand);
+// The first that the process found; null without one.
+const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind);
+// One that has a position, in code that can be changed.
+const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+// Whether the failing call itself made the value, or brought it here.
+bool made_in_failing_call(const LineageStep& step, const Finding& finding);
+bool same_line(const Frame& one, const Frame& other);
+bool same_function(const Frame& one, const Frame& other);
+// Whether the source of this call says which device it works on.
+bool names_device(const Frame& place);
+bool on_accelerator(const Operand& operand);
+bool is_weight(const Operand& operand);
+
+}  // namespace devsan::report::why

@@ -1,0 +1,32 @@
+// An object that is no module keeps a tensor that it was given. Nothing moves it when the model moves: whoever keeps a
+// tensor for later has to decide where.
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+
+std::optional<Explanation> kept_by_object(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_object);
+  const Evidence* stored = place_of(pair->odd, trace::EvidenceKind::attribute_set_at, finding);
+  if (held == nullptr || stored == nullptr || same_function(stored->at, *finding.where)) return std::nullopt;
+  const LineageStep* origin = arrival_of(pair->odd);
+  if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
+  std::string why = "A `" + type_of_path(held->text) + "` keeps " + mention(pair->odd) + " from here on, on " +
+                    spoken_device(pair->odd.device);
+  if (origin != nullptr && is_changeable(origin->at, finding)) {
+    why += ", where " + short_place(origin->at) + " put it";
+  }
+  why += ". It is no module, so nothing moves it with the model.";
+  const std::string edit = assigned_after_move(stored->at, "'" + pair->wanted.device + "'");
+  return Explanation{cause_at(stored->at, pair->odd, std::move(why)),
+                     Fix{stored->at.file, stored->at.line,
+                         "Keep it on the device of what it meets" + (edit.empty() ? "" : ": `" + edit + "`") +
+                             ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
+                             move_call(pair->odd, pair->wanted) + "`."}};
+}
+
+}  // namespace devsan::report::why

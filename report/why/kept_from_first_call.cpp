@@ -1,0 +1,51 @@
+// A value made with the right device for one call, and kept: in an attribute, a dictionary, a global. Later calls,
+// after the model or the data has moved, get the old one.
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+bool is_constructor(const Frame& place) {
+  return place.function.ends_with("__init__") || place.function.ends_with("__post_init__") ||
+         place.function == "<module>";
+}
+
+// The newest step before the failing line: what was stored.
+const LineageStep* stored_step(const Operand& operand, const Finding& finding) {
+  for (const LineageStep& step : operand.lineage) {
+    if (!made_in_failing_call(step, finding)) return &step;
+  }
+  return nullptr;
+}
+
+bool is_kept(const Operand& operand) {
+  const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
+  return entry && (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
+}
+
+}  // namespace
+
+std::optional<Explanation> kept_from_first_call(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !is_kept(pair->odd)) return std::nullopt;
+  const LineageStep* stored = stored_step(pair->odd, finding);
+  const LineageStep* arrival = arrival_of(pair->odd);
+  if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
+  // A factory without a device would make it on the CPU in every call: that is another mistake.
+  const bool follows_device =
+      arrival->how != trace::How::created || names_device(arrival->at) || !is_changeable(arrival->at, finding);
+  if (is_constructor(stored->at) || !follows_device) return std::nullopt;
+  RootCause cause = cause_at(stored->at, pair->odd,
+                             mention_first(pair->odd) + " was made in this line in an earlier call, on " +
+                                 spoken_device(pair->odd.device) +
+                                 ", and kept. The device has changed since, the kept value has not.");
+  return Explanation{std::move(cause),
+                     Fix{stored->at.file, stored->at.line,
+                         "Make it anew when the device differs (let the device be part of what the cache is keyed by), "
+                         "or move it where it is used, in " +
+                             short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+}
+
+}  // namespace devsan::report::why

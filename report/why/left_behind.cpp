@@ -1,0 +1,82 @@
+// Two operands began as one value; one of them was moved afterwards, and the other was kept from before the move:
+// shadow weights of an EMA, a target network, an optimizer's copy of the parameters, the unmoved tensor under a second
+// name.
+#include <algorithm>
+
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+bool is_same_step(const LineageStep& one, const LineageStep& other) {
+  const bool same_call =
+      same_line(one.at, other.at) && one.at.column == other.at.column && one.at.function == other.at.function;
+  return same_call && same_line(one.innermost, other.innermost) && one.op == other.op && one.how == other.how &&
+         one.device == other.device;
+}
+
+// How many of the oldest steps both have gone through.
+std::size_t shared_steps(const Operand& one, const Operand& other) {
+  const auto end = std::ranges::mismatch(one.lineage.rbegin(), one.lineage.rend(), other.lineage.rbegin(),
+                                         other.lineage.rend(), is_same_step);
+  return static_cast<std::size_t>(end.in1 - one.lineage.rbegin());
+}
+
+// The copy that took it to another device after the shared part.
+const LineageStep* move_after(const Operand& operand, std::size_t shared) {
+  for (std::size_t i = operand.lineage.size() - shared; i-- > 0;) {
+    if (operand.lineage[i].how == trace::How::moved) return &operand.lineage[i];
+  }
+  return nullptr;
+}
+
+// A copy taken before the original moved on: the line that took it.
+std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& pair) {
+  const std::size_t shared = shared_steps(pair.odd, pair.wanted);
+  if (shared == 0 || shared == pair.odd.lineage.size()) return std::nullopt;
+  const LineageStep* move = move_after(pair.wanted, shared);
+  const LineageStep& taken = pair.odd.lineage[pair.odd.lineage.size() - shared - 1];
+  if (move == nullptr || move_after(pair.odd, shared) != nullptr || !is_changeable(taken.at, finding)) {
+    return std::nullopt;
+  }
+  if (made_in_failing_call(taken, finding)) return std::nullopt;
+  RootCause cause = cause_at(taken.at, pair.odd,
+                             "This line takes a copy while the value is still on " + spoken_device(pair.odd.device) +
+                                 ". What it was taken from moves to " + pair.wanted.device + " later, in " +
+                                 short_place(move->at) + "; the copy stays behind.");
+  return Explanation{std::move(cause), Fix{taken.at.file, taken.at.line,
+                                           "Take the copy after the move in " + short_place(move->at) +
+                                               ", or move it along, with `.to()`, when that line moves the original."}};
+}
+
+// Two names: one means the tensor before the move, the other the copy that the move made.
+std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
+  const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
+  if (copy == nullptr || copy->text != pair.wanted.device) return std::nullopt;
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
+  const std::string name = mention(pair.odd);
+  RootCause cause = cause_at(place, pair.odd,
+                             (&place == &copy->at ? "This line copies " + name + " to " + copy->text
+                                                  : name + " is the tensor on " + spoken_device(pair.odd.device) +
+                                                        "; " + short_place(copy->at) + " copies it to " + copy->text) +
+                                 ", which leaves the tensor itself where it is.");
+  const std::string edit = assigned_after_move(place, device_at(place, pair.wanted, finding));
+  std::string text = "Use the copy made in " + short_place(copy->at) + " instead of " + name;
+  if (!edit.empty()) text += ", or move this one, too: `" + edit + "`";
+  return Explanation{std::move(cause), Fix{place.file, place.line, text + "."}};
+}
+
+}  // namespace
+
+std::optional<Explanation> left_behind(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  if (auto copy = copy_left_behind(finding, *pair)) return copy;
+  return name_left_behind(finding, *pair);
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,43 @@
+// NumPy's arrays lie in the host's memory, and so does a tensor that is made from one, wherever the numbers had been
+// before.
+#include <algorithm>
+#include <array>
+
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFromHostMemory = {"from_numpy(",  "as_tensor(", "frombuffer(",
+                                                             "from_dlpack(", "asarray(",   "from_blob("};
+
+bool is_from_host_memory(const LineageStep& step) {
+  const std::string call = call_at(step.at);
+  return std::ranges::any_of(kFromHostMemory, [&](std::string_view name) {
+    const auto at = call.find(name);
+    return at != call.npos && (at == 0 || call[at - 1] == '.');
+  });
+}
+
+}  // namespace
+
+std::optional<Explanation> numpy_round_trip(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !pair->odd.on_cpu()) return std::nullopt;
+  const LineageStep* arrival = arrival_of(pair->odd);
+  if (arrival == nullptr || arrival->how != trace::How::created || !is_changeable(arrival->at, finding)) {
+    return std::nullopt;
+  }
+  if (!is_from_host_memory(*arrival) || names_device(arrival->at)) return std::nullopt;
+  const std::string device = device_at(arrival->at, pair->wanted, finding);
+  RootCause cause = cause_at(arrival->at, pair->odd,
+                             mention_first(pair->odd) + " begins in this line as a tensor over memory of the host.");
+  return Explanation{std::move(cause), Fix{arrival->at.file, arrival->at.line,
+                                           "Move it to " + pair->wanted.device + " right here: `" +
+                                               call_at(arrival->at) + ".to(" + device + ")`."}};
+}
+
+}  // namespace devsan::report::why

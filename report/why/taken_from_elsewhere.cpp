@@ -1,0 +1,51 @@
+// A batch is taken apart and only some of it is moved; or a value comes from a library, a worker process or a file,
+// whose inside nobody here would change. The line to change is where the program gets hold of it.
+#include <algorithm>
+
+#include "report/statement_text.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// Another operand came to its device in the same function: that is where this one could have been moved, too.
+const LineageStep* sibling_moved(const Frame& place, const Pair& pair, const Finding& finding) {
+  for (const Operand& operand : finding.operands) {
+    if (operand.odd || operand.device != pair.wanted.device) continue;
+    for (const LineageStep& step : operand.lineage) {
+      if (step.how == trace::How::moved && same_function(step.at, place)) return &step;
+    }
+  }
+  return nullptr;
+}
+
+bool begins_here(const Operand& odd, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(odd);
+  return arrival != nullptr && is_changeable(arrival->at, finding);
+}
+
+}  // namespace
+
+std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
+  const bool loop = statement_of(bound->at.source).starts_with("for ");
+  const bool taken_apart = only_takes_apart(bound->at.source);
+  const LineageStep* sibling = taken_apart ? sibling_moved(bound->at, *pair, finding) : nullptr;
+  if (begins_here(pair->odd, finding) && sibling == nullptr && !(loop && taken_apart)) return std::nullopt;
+  std::string why = "`" + bound->text + "` gets its value here, on " + spoken_device(pair->odd.device);
+  why += sibling == nullptr ? ", and nothing moves it."
+                            : ", and nothing moves it; " + short_place(sibling->at) + " moves what it meets.";
+  const std::string device = device_at(bound->at, pair->wanted, finding);
+  const std::string edit = assigned_after_move(bound->at, device);
+  const std::string text = edit.empty() ? "Move it where it is taken out: `" + bound->text + ".to(" + device + ")`."
+                                        : "Move it where it is taken out: `" + edit + "`.";
+  return Explanation{cause_at(bound->at, pair->odd, std::move(why)), Fix{bound->at.file, bound->at.line, text}};
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,43 @@
+// `Tensor.to()` and its kin return a copy and leave the tensor where it is. Called as a statement of its own, as one
+// does with a module, the copy is made and dropped at once.
+#include "report/call_text.h"
+#include "report/statement_text.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// "x.to(dev)" and "for x in batch: x.to(dev)", where that is all that the line does.
+bool is_dropped(const Frame& place) {
+  const std::string call = call_at(place);
+  const std::string_view statement = statement_of(place.source);
+  if (call.empty()) return false;
+  return statement == call || (statement.starts_with("for ") && statement.ends_with(": " + call));
+}
+
+}  // namespace
+
+std::optional<Explanation> to_result_dropped(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  for (const Evidence& copy : pair->odd.evidence) {
+    if (copy.kind != trace::EvidenceKind::copied_away || !is_changeable(copy.at, finding) || !is_dropped(copy.at)) {
+      continue;
+    }
+    const std::string call = call_at(copy.at);
+    const auto parts = split_call(call);
+    const std::string receiver(parts ? parts->receiver : "");
+    RootCause cause = cause_at(copy.at, pair->odd,
+                               "`" + call + "` returns a copy on " + copy.text + " and leaves the tensor on " +
+                                   spoken_device(pair->odd.device) + ". The copy is dropped here.");
+    std::string text = "Keep the result: ";
+    text += receiver.empty() ? "assign it, and use it from there on." : "`" + receiver + " = " + call + "`.";
+    return Explanation{std::move(cause), Fix{copy.at.file, copy.at.line, std::move(text)}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace devsan::report::why

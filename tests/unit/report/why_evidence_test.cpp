@@ -1,0 +1,170 @@
+// Rules that need what the process found out beside the history: each with a program that it is about, and with one
+// that looks like it and is not.
+#include <catch2/catch.hpp>
+
+#include "why_program.h"
+
+namespace devsan::report {
+namespace {
+
+using namespace why_program;
+using Catch::Matchers::Contains;
+using trace::EvidenceKind;
+using trace::NameKind;
+
+const Frame kMade = line(5, "main", "    x = torch.randn(4)", "torch.randn(4)");
+
+TEST_CASE("A copy that is dropped as soon as it is made is the cause") {
+  Finding finding = add("batch");
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::copied_away, line(7, "main", "    batch.to(dev)  # to the device", "batch.to(dev)"),
+       "cuda:0");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 7);
+  CHECK_THAT(told.root_cause->why, Contains("returns a copy on cuda:0") && Contains("dropped"));
+  CHECK_THAT(told.fix->text, Contains("`batch = batch.to(dev)`"));
+}
+
+TEST_CASE("A copy dropped in a loop over a batch is the cause") {
+  Finding finding = add("batch['x']", NameKind::attribute);
+  find(odd(finding), EvidenceKind::copied_away, line(7, "main", "    for t in batch.values(): t.to(dev)", "t.to(dev)"),
+       "cuda:0");
+  CHECK(cause_line(explained(finding)) == 7);
+}
+
+TEST_CASE("A copy that is kept, and one that another device got, is not the cause") {
+  Finding finding = add("batch");
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::copied_away, line(7, "main", "    y = batch.to(other)", "batch.to(other)"),
+       "cuda:1");
+  CHECK(cause_line(explained(finding)) == 5);
+}
+
+TEST_CASE("The name that still means the tensor from before the copy is the cause") {
+  Finding finding = add("tokens");
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::copied_away, line(8, "Net.forward", "    x = x.to(dev)", "x.to(dev)"), "cuda:0");
+  find(odd(finding), EvidenceKind::bound_at, line(7, "Net.forward", "    tokens = prompt"), "tokens");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 7);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:8 copies it to cuda:0"));
+  CHECK_THAT(told.fix->text, Contains("`tokens = prompt.to('cuda:0')`") || Contains("`tokens = prompt.to(x.device)`"));
+}
+
+TEST_CASE("A plain attribute of a module is to be registered as a buffer") {
+  Finding finding = add("self.mask", NameKind::attribute);
+  odd(finding).lineage = {created(line(3, "make_mask", "    return torch.ones(4).tril()", "torch.ones(4)"))};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.mask");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(12, "Net.__init__", "        self.mask = make_mask()"),
+       "Net.mask");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.root_cause->why, Contains("plain attribute of the module `Net`"));
+  CHECK_THAT(told.fix->text, Contains("`self.register_buffer('mask', make_mask())`"));
+}
+
+TEST_CASE("An attribute that the failing function itself makes in each call only lacks its device") {
+  Finding finding = add("self.mask", NameKind::attribute);
+  const Frame made = line(29, "Net.forward", "        self.mask = torch.ones(4)", "torch.ones(4)");
+  odd(finding).lineage = {created(made)};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.mask");
+  find(odd(finding), EvidenceKind::attribute_set_at, made, "Net.mask");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 29);
+  CHECK_THAT(told.fix->text, Contains("`torch.ones(4, device=x.device)`"));
+}
+
+TEST_CASE("A module in a plain list is to be registered") {
+  Finding finding = add("self.convs[0].weight", NameKind::parameter);
+  odd(finding).lineage = {created(line(4, "block", "    return nn.Linear(4, 4)", "nn.Linear(4, 4)"))};
+  find(odd(finding), EvidenceKind::module_not_registered,
+       line(12, "Net.__init__", "        self.convs = [block(), block()]"), "self.convs");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.fix->text, Contains("`self.convs = nn.ModuleList([block(), block()])`"));
+  finding.operands[1].evidence[0].at.source = "        self.convs = make()";
+  CHECK_THAT(explained(finding).fix->text, Contains("`nn.ModuleList` or `nn.ModuleDict`"));
+}
+
+TEST_CASE("A hook that the failing line does not run is the cause, and no other hook") {
+  Finding finding = add("self.proj.weight", NameKind::parameter);
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::owner_forward_hook,
+       line(20, "<module>", "net.proj.register_forward_pre_hook(bring)"), "bring");
+  CHECK(cause_line(explained(finding)) == 20);
+  Frame linear = line(134, "Linear.forward", "return F.linear(input, self.weight, self.bias)");
+  linear.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/linear.py";
+  linear.torch = true;
+  finding.stack.insert(finding.stack.begin(), linear);
+  CHECK(cause_line(explained(finding)) == 5);
+}
+
+TEST_CASE("State that is put into an optimizer on another device is the cause") {
+  Finding finding = add("exp_avg of weight", NameKind::attribute);
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::optimizer_state, line(17, "restore", "    opt.state[p] = saved[p]"),
+       "exp_avg of weight");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 17);
+  CHECK_THAT(told.fix->text, Contains("`exp_avg of weight`") && Contains("load_state_dict"));
+  finding.operands[1].evidence[0].at = {};
+  CHECK(cause_line(explained(finding)) == 5);
+}
+
+TEST_CASE("A default argument is the cause where its function is defined") {
+  Finding finding = add("scale");
+  odd(finding).lineage = {created(line(9, "<module>", "def f(x, scale=torch.ones(4)):", "torch.ones(4)"))};
+  find(odd(finding), EvidenceKind::default_argument, line(9, "<module>", "def f(x, scale=torch.ones(4)):"), "f(scale)");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 9);
+  CHECK_THAT(told.root_cause->why, Contains("made once") && Contains("f(scale)"));
+}
+
+TEST_CASE("What an object keeps that it was given is the cause where it is stored") {
+  Finding finding = add("self.factor", NameKind::attribute);
+  odd(finding).lineage = {created(line(40, "<module>", "w = Whitening(torch.eye(3))", "torch.eye(3)"))};
+  find(odd(finding), EvidenceKind::held_by_object, {}, "Whitening.factor");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(12, "Whitening.__init__", "        self.factor = factor"),
+       "Whitening.factor");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.root_cause->why, Contains("`Whitening` keeps `self.factor`") && Contains("model.py:40 put it"));
+  CHECK_THAT(told.fix->text, Contains("`self.factor = factor.to('cuda:0')`"));
+}
+
+TEST_CASE("What a batch holds is to be moved where it is taken out, if its sibling is moved there") {
+  Finding finding = add("acts");
+  odd(finding).lineage = {created(line(3, "<module>", "acts = torch.tensor([1])", "torch.tensor([1])"))};
+  find(odd(finding), EvidenceKind::bound_at, line(28, "Net.forward", "        acts = batch['acts']"), "acts");
+  CHECK(cause_line(explained(finding)) == 3);
+  wanted(finding).lineage = {moved(line(27, "Net.forward", "        x = batch['x'].to(dev)"), "cuda:0")};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 28);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:27 moves what it meets"));
+  CHECK_THAT(told.fix->text, Contains("`acts = batch['acts'].to(x.device)`"));
+  finding.operands[1].evidence[0].at.source = "        acts = embed(batch['acts'])";
+  CHECK(cause_line(explained(finding)) == 3);
+}
+
+TEST_CASE("What comes out of a library is to be moved where the program gets hold of it") {
+  Finding finding = add("ids");
+  odd(finding).lineage = {created(library_line(90, "encode", "return torch.tensor(ids)"))};
+  find(odd(finding), EvidenceKind::bound_at, line(28, "Net.forward", "        ids = encode(text)"), "ids");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 28);
+  CHECK_THAT(told.fix->text,
+             Contains("`ids = encode(text).to('cuda:0')`") || Contains("`ids = encode(text).to(x.device)`"));
+}
+
+TEST_CASE("A generator is to be made where its variable gets its value") {
+  Finding finding = add("gen");
+  odd(finding).generator = true;
+  odd(finding).shape.reset();
+  find(odd(finding), EvidenceKind::bound_at, line(11, "<module>", "gen = torch.Generator().manual_seed(0)"), "gen");
+  CHECK(cause_line(explained(finding)) == 11);
+  odd(finding).evidence.clear();
+  CHECK(cause_line(explained(finding)) == 0);
+}
+
+}  // namespace
+}  // namespace devsan::report

@@ -1,0 +1,136 @@
+// Rules that read the histories of the operands alone.
+#include <catch2/catch.hpp>
+
+#include "why_program.h"
+
+namespace devsan::report {
+namespace {
+
+using namespace why_program;
+using Catch::Matchers::Contains;
+using trace::NameKind;
+
+const Frame kModule = line(4, "<module>", "net = nn.Linear(4, 4)", "nn.Linear(4, 4)");
+const Frame kMove = line(8, "<module>", "net.to(dev)");
+
+TEST_CASE("A copy of a parameter from before the move is the cause") {
+  Finding finding = add("shadow[0]", NameKind::attribute);
+  odd(finding).lineage = {derived(line(6, "<module>", "shadow = [p.detach().clone() for p in net.parameters()]")),
+                          created(kModule)};
+  wanted(finding).lineage = {moved(kMove, "cuda:0"), created(kModule)};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 6);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:8") && Contains("the copy stays behind"));
+}
+
+TEST_CASE("A copy of something else is not called a copy from before the move") {
+  Finding finding = add("shadow[0]", NameKind::attribute);
+  odd(finding).lineage = {derived(line(6, "<module>", "shadow = [p * 2 for p in other.parameters()]")),
+                          created(line(5, "<module>", "other = nn.Linear(4, 4)", "nn.Linear(4, 4)"))};
+  wanted(finding).lineage = {moved(kMove, "cuda:0"), created(kModule)};
+  CHECK(cause_line(explained(finding)) == 5);
+}
+
+TEST_CASE("A copy to the host is the cause, with the way back") {
+  Finding finding = add("h");
+  odd(finding).lineage = {moved(line(20, "Net.pool", "        h = h.mean(1).cpu()", "h.mean(1).cpu()"), "cpu"),
+                          created(kModule, "cuda:0")};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.root_cause->why, Contains("puts it on the CPU") && Contains("cuda:0"));
+  CHECK_THAT(told.fix->text, Contains("model.py:30") && Contains("`h.to(x.device)`"));
+}
+
+TEST_CASE("A copy that a library made is not for the user to change, unless the library failed") {
+  Finding finding = add("h");
+  odd(finding).lineage = {moved(library_line(20, "gather", "return h.cpu()"), "cpu"), created(kModule, "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 0);
+  CHECK(explained(finding).fix->line == 30);
+  finding.where->library = true;
+  CHECK(cause_line(explained(finding)) == 20);
+}
+
+TEST_CASE("On two accelerators the line that chose the other one is the cause") {
+  Finding finding = add("h");
+  odd(finding).device = "cuda:1";
+  odd(finding).lineage = {derived(line(29, "Net.forward", "        h = self.b(x)"), "cuda:1"),
+                          moved(line(12, "<module>", "net.b.to(d1)"), "cuda:1"), created(kModule)};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.root_cause->why, Contains("computed from on cuda:1"));
+}
+
+TEST_CASE("A value made for the device of an earlier call, and kept, is the cause") {
+  Finding finding = add("self.cache[length]", NameKind::attribute);
+  const Frame stored = line(26, "Net.forward", "            self.cache[length] = torch.outer(p, f).cos()");
+  odd(finding).lineage = {derived(stored),
+                          created(line(25, "Net.forward", "            p = torch.arange(length, device=f.device)",
+                                       "torch.arange(length, device=f.device)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 26);
+  CHECK_THAT(told.root_cause->why, Contains("an earlier call"));
+}
+
+TEST_CASE("A kept value whose factory names no device lacks the device") {
+  Finding finding = add("self.cache[length]", NameKind::attribute);
+  odd(finding).lineage = {created(
+      line(25, "Net.forward", "            self.cache[length] = torch.arange(length)", "torch.arange(length)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 25);
+  CHECK_THAT(told.fix->text, Contains("`torch.arange(length, device=x.device)`"));
+}
+
+TEST_CASE("What a checkpoint holds asks for map_location") {
+  Finding finding = add("state['mean']", NameKind::local);
+  odd(finding).lineage = {created(line(15, "<module>", "state = torch.load('c.pt')", "torch.load('c.pt')"))};
+  Finding told = explained(finding);
+  CHECK(cause_line(told) == 15);
+  CHECK_THAT(told.fix->text, Contains("`torch.load('c.pt', map_location='cuda:0')`"));
+  odd(finding).lineage[0].at =
+      line(15, "<module>", "state = torch.load('c.pt', map_location='cpu')", "torch.load('c.pt', map_location='cpu')");
+  told = explained(finding);
+  CHECK_THAT(told.root_cause->why, Contains("as `map_location` says"));
+}
+
+TEST_CASE("A tensor over an array's memory is to be moved right there") {
+  Finding finding = add("y");
+  odd(finding).lineage = {created(line(28, "Net.forward", "        y = torch.from_numpy(a)", "torch.from_numpy(a)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 28);
+  CHECK_THAT(told.root_cause->why, Contains("memory of the host"));
+  CHECK_THAT(told.fix->text, Contains("`torch.from_numpy(a).to(x.device)`"));
+}
+
+TEST_CASE("A total that begins on the CPU is the cause where it begins") {
+  Finding finding = add("loss");
+  finding.op = "aten::add_.Tensor";
+  Operand& total = wanted(finding);
+  total.name = "self.total";
+  total.device = "cpu";
+  total.shape.emplace();
+  total.lineage = {created(line(12, "Mean.__init__", "        self.total = torch.tensor(0.0)", "torch.tensor(0.0)"))};
+  odd(finding).device = "cuda:0";
+  odd(finding).shape.emplace();
+  odd(finding).lineage = {derived(line(29, "Net.forward", "loss = d.sum()"), "cuda:0")};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK(told.root_cause->operand == "self.total");
+  CHECK_THAT(told.fix->text, Contains("`torch.tensor(0.0, device='cuda:0')`"));
+}
+
+TEST_CASE("A device is named after an operand only where that is known by then") {
+  Finding finding = add("y");
+  odd(finding).lineage = {created(line(28, "Net.forward", "        y = torch.zeros(4)", "torch.zeros(4)"))};
+  CHECK_THAT(explained(finding).fix->text, Contains("`torch.zeros(4, device=x.device)`"));
+  wanted(finding).lineage = {derived(line(29, "Net.forward", "        x = x * 2"), "cuda:0")};
+  CHECK_THAT(explained(finding).fix->text, Contains("`torch.zeros(4, device='cuda:0')`"));
+}
+
+TEST_CASE("Without history or evidence nothing is guessed") {
+  const Finding told = explained(add("y"));
+  CHECK(cause_line(told) == 0);
+  CHECK_THAT(told.fix->text, Contains("`y.to(x.device)`"));
+}
+
+}  // namespace
+}  // namespace devsan::report
