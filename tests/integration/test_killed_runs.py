@@ -63,7 +63,9 @@ def lines_found(report, source):
 
 def test_killed_runs_lose_no_finding_that_they_printed(run_python, devsan, tmp_path):
     source = str(tmp_path / "meet.py")
-    result = run_python(FORK_SERVER, RUNS, source, sim=1, options=["--quiet"], timeout=600)
+    # Small files: a hundred of the default size would need 1.6 GiB.
+    result = run_python(FORK_SERVER, RUNS, source, sim=1, options=["--quiet"], timeout=600,
+                        env={"DEVSAN_OPTIONS": "trace_size=2M"})
     assert result.status == 0, result.stderr
     told = json.loads(result.stdout)
 
