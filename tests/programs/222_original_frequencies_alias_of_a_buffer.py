@@ -1,5 +1,5 @@
 # source: huggingface/transformers PR#35608
-# mechanism: an attribute names the tensor that is also a buffer; the move gives the buffer a new tensor, not the attribute
+# mechanism: an attribute names a tensor that is a buffer too; a move gives only the buffer its new tensor
 # phase: forward; aten::mul in torch.outer
 # expect: raises
 import torch
