@@ -9,6 +9,7 @@
 #include "hooks/backward.h"
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
+#include "hooks/gradient_check.h"
 #include "hooks/meeting_table.h"
 #include "hooks/names.h"
 #include "hooks/operand_list.h"
@@ -259,8 +260,10 @@ void note_error(std::string_view message) noexcept {
   details.op = running_node(state);
   if (thread != nullptr) details.site = find_site(state.caches, find_caller(current_frame(thread)));
   if (state.backward_depth != 0) details.fallback = backward_call_site();
-  OperandList none(details.op);
-  expect_handling(state, record(state, details, none, nullptr));
+  OperandList operands(details.op);
+  add_checked_gradients(state, operands);
+  if (!operands.records().empty()) details.flags &= ~unsigned{trace::kNoOperands};
+  expect_handling(state, record(state, details, operands, nullptr));
 }
 
 void note_uncaught(ThreadState& state) noexcept {

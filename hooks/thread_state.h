@@ -48,6 +48,7 @@ struct ThreadState {
   std::uint32_t tid;
   const void* backward_frame;  // OuterCall::frame when this thread called autograd's engine; null outside
   CallSite backward_site;      // and the site of that call
+  const void* gradient_check;  // what autograd's engine is checking on this thread; null outside of such a check
   const void* main_python;     // the PyThreadState of the main thread, on that thread; null elsewhere
 };
 static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));

@@ -7,25 +7,13 @@ namespace {
 
 // The more a rule knows, the earlier it is asked.
 constexpr Rule kRules[] = {
-    why::total_made_on_cpu,
-    why::cuda_scalar_was_python_float,
-    why::generator_elsewhere,
-    why::to_result_dropped,
-    why::hook_bypassed,
-    why::module_not_registered,
-    why::default_argument,
-    why::left_behind,
-    why::optimizer_state_elsewhere,
-    why::loaded_elsewhere,
-    why::moved_away,
-    why::kept_from_first_call,
-    why::attribute_not_buffer,
-    why::kept_by_object,
-    why::module_not_moved,
-    why::numpy_round_trip,
-    why::taken_from_elsewhere,
-    why::made_without_device,
-    why::move_where_used,
+    why::gradient_elsewhere,        why::total_made_on_cpu,    why::cuda_scalar_was_python_float,
+    why::generator_elsewhere,       why::to_result_dropped,    why::hook_bypassed,
+    why::module_not_registered,     why::default_argument,     why::left_behind,
+    why::optimizer_state_elsewhere, why::loaded_elsewhere,     why::moved_away,
+    why::kept_from_first_call,      why::attribute_not_buffer, why::kept_by_object,
+    why::module_not_moved,          why::numpy_round_trip,     why::taken_from_elsewhere,
+    why::made_without_device,       why::move_where_used,
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ using Rule = std::optional<Explanation> (*)(const Finding&);
 
 namespace why {
 
+// A backward function returned a gradient on another device than its input.
+std::optional<Explanation> gradient_elsewhere(const Finding& finding);
 // A total that began on the CPU takes in numbers from an accelerator.
 std::optional<Explanation> total_made_on_cpu(const Finding& finding);
 // A number left on an accelerator reached an operator that works on CPU tensors.

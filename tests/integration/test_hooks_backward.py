@@ -244,3 +244,32 @@ def test_findings_tell_the_phase_of_training(run_python):
     result = run_python(PHASES)
     marks = ["forward", "backward", "optimizer", "data", "checkpoint", "other"]
     assert [found_at(result, PHASES, mark)["phase"] for mark in marks] == marks
+
+
+def test_gradient_returned_on_another_device_is_named_with_the_line_that_made_it(run_python):
+    """PythonOT/POT#679: a function that computes on the host returned its result to the device, but not its gradient."""
+    result = run_python("""
+        import torch
+
+        class HostCumsum(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, scale):
+                return (x.detach().cpu().cumsum(0) * scale.cpu()).to(x.device)
+
+            @staticmethod
+            def backward(ctx, grad):
+                host = grad.cpu().flip(0).cumsum(0).flip(0)  # HERE
+                return None, host
+
+        x = torch.ones(3, device="cuda")
+        scale = torch.ones(3, device="cuda", requires_grad=True)
+        HostCumsum.apply(x, scale).sum().backward()
+    """, sim=1)
+    [finding] = result.raised()
+    [gradient, wanted] = finding["operands"]
+    assert (gradient["arg"], gradient["device"], gradient["odd"]) == ("gradients[1]", "cpu", True)
+    assert (wanted["arg"], wanted["device"], wanted["odd"]) == ("inputs[1]", "cuda:0", False)
+    made = next(step for step in gradient["lineage"] if step["how"] == "moved")
+    assert made["source"].endswith("# HERE")
+    assert finding["root_cause"]["line"] == made["line"]
+    assert finding["op"] == "autograd::HostCumsumBackward"

@@ -101,6 +101,22 @@ TEST_CASE("A tensor over an array's memory is to be moved right there") {
   CHECK_THAT(told.fix->text, Contains("`torch.from_numpy(a).to(x.device)`"));
 }
 
+TEST_CASE("A gradient returned on another device is the cause where it was made") {
+  Finding finding = add("");
+  finding.op = "autograd::HostSortBackward";
+  wanted(finding).device_argument = true;
+  wanted(finding).shape.reset();
+  odd(finding).arg = "gradients[0]";
+  odd(finding).lineage = {created(line(20, "HostSort.backward", "        out = torch.zeros(4)", "torch.zeros(4)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.root_cause->why, Contains("`HostSortBackward` returns begins on the CPU"));
+  odd(finding).lineage.clear();
+  finding.forward = {line(25, "main", "    y = HostSort.apply(x)")};
+  CHECK(cause_line(explained(finding)) == 0);
+  CHECK(explained(finding).fix->line == 25);
+}
+
 TEST_CASE("A total that begins on the CPU is the cause where it begins") {
   Finding finding = add("loss");
   finding.op = "aten::add_.Tensor";
