@@ -116,6 +116,7 @@ struct Finding {
   std::vector<NativeFrame> native_stack;
   std::vector<Operand> operands;
   std::vector<Evidence> evidence;  // that is about no single operand
+  std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
   std::optional<RootCause> root_cause;
   std::optional<Fix> fix;
   std::uint32_t step = 0;

@@ -131,6 +131,7 @@ Json finding_json(const Finding& finding) {
   if (!finding.native_stack.empty()) json["native_stack"] = native_json(finding.native_stack);
   json["operands"] = operands_json(finding.operands);
   add_evidence(json, finding.evidence);
+  if (!finding.rule.empty()) json["rule"] = finding.rule;
   json["root_cause"] = cause_json(finding.root_cause);
   json["fix"] = fix_json(finding.fix);
   json["step"] = finding.step;

@@ -15,6 +15,15 @@ def test_every_option_is_documented_with_its_own_words():
 
 
 def test_links_between_documents_lead_somewhere():
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("tests/**/*.md")]:
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/**/*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_every_rule_has_a_page_in_the_order_in_which_the_rules_are_asked():
+    rules = re.findall(r'^DEVSAN_RULE\((\w+), ".+"\)$', (ROOT / "report/why/rules.def").read_text(), re.M)
+    assert len(rules) >= 15
+    assert re.findall(r"^1\. \[.+\]\((\w+)\.md\)$", (ROOT / "docs/causes/README.md").read_text(), re.M) == rules
+    for rule in rules:
+        assert (ROOT / f"report/why/{rule}.cpp").exists()
+        assert f"report/why/{rule}.cpp" in (ROOT / f"docs/causes/{rule}.md").read_text()

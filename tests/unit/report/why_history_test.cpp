@@ -146,6 +146,7 @@ TEST_CASE("Without history or evidence nothing is guessed") {
   const Finding told = explained(add("y"));
   CHECK(cause_line(told) == 0);
   CHECK_THAT(told.fix->text, Contains("`y.to(x.device)`"));
+  CHECK(told.rule == "move_where_used");
 }
 
 }  // namespace
