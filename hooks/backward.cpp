@@ -12,6 +12,7 @@
 #include "hooks/operator_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
+#include "hooks/silence.h"
 #include "hooks/sites.h"
 #include "hooks/thread_caches.h"
 #include "hooks/thread_start.h"
@@ -117,6 +118,7 @@ struct BackwardInProgress {
   ThreadState& state = thread_state();
   const void* frame_before = state.backward_frame;
   CallSite site_before = state.backward_site;
+  BackwardScopes scopes{state};
 
   BackwardInProgress() noexcept {
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);

@@ -10,12 +10,14 @@
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
 #include "hooks/gradient_check.h"
+#include "hooks/halt.h"
 #include "hooks/meeting_table.h"
 #include "hooks/names.h"
 #include "hooks/operand_list.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/short_report.h"
+#include "hooks/silence.h"
 #include "hooks/source_files.h"
 #include "hooks/stack.h"
 #include "hooks/thread_caches.h"
@@ -104,17 +106,19 @@ void name_temporaries(std::span<trace::OperandRecord> operands, trace::SiteId si
 
 // A process that ends with status 0 on the thread that had raised caught the exception, although that thread ran no
 // operator afterwards. In a fork child the epoch differs, and the finding is the parent's.
-void mark_handled_at_exit(int status, void*) {
+void judge_at_exit(int status, void*) {
   ThreadState& state = thread_state();
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   if (status == 0 && state.unhandled != nullptr && state.epoch == epoch && epoch != 0) {
     trace::Recorder::set_meeting_flags(state.unhandled, trace::kHandled);
   }
+  // The handlers that are still to run, run all the same.
+  if (const int wanted = status_with_halt(status, true); wanted != status) ::exit(wanted);
 }
 
 void watch_exit() noexcept {
   static std::atomic<bool> watched{false};
-  if (!watched.exchange(true)) ::on_exit(mark_handled_at_exit, nullptr);
+  if (!watched.exchange(true)) ::on_exit(judge_at_exit, nullptr);
 }
 
 // The outermost Python frame of a thread. It is gone once an exception that nobody caught has left it; what runs then
@@ -137,10 +141,20 @@ OutermostFrame outermost_frame(const void* thread) noexcept {
 // Where the thread's unhandled exception was raised. Only threads that raise have one.
 thread_local OutermostFrame raised_below;
 
-void expect_handling(ThreadState& state, trace::MeetingPayload* meeting) noexcept {
+// A finding that is in the trace. `loud`: neither the program nor a suppression silences it.
+struct Recorded {
+  trace::MeetingPayload* meeting = nullptr;
+  bool loud = false;
+};
+
+void expect_handling(ThreadState& state, const Recorded& recorded) noexcept {
   const void* thread = runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
   raised_below = thread != nullptr ? outermost_frame(thread) : OutermostFrame();
-  state.unhandled = meeting;
+  state.unhandled = recorded.meeting;
+  // What leaves an operator in C++ finds a handler there, or would have ended the process. In a program without Python
+  // that is the end of it; a thread of the engine hands it on to the one that called backward.
+  const bool from_python = raised_below != OutermostFrame();
+  if (recorded.loud && runtime.has_python) halt_unless_handled(recorded.meeting, !from_python);
   watch_exit();
 }
 
@@ -184,13 +198,32 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
                                        stack.native_frames());
 }
 
-trace::MeetingPayload* record(ThreadState& state, const Details& details, OperandList& operands,
-                              const void* caller) noexcept {
+// The place that a report gives as `where`.
+trace::Position place_of(const trace::MeetingPayload& meeting) noexcept {
+  const std::span frames{reinterpret_cast<const trace::FrameRecord*>(
+                             reinterpret_cast<const trace::OperandRecord*>(&meeting + 1) + meeting.operands),
+                         meeting.frames};
+  for (const trace::FrameRecord& frame : frames) {
+    if ((frame.flags & trace::kTorchFrame) == 0) return frame.position;
+  }
+  return runtime.recorder->site(meeting.site).user;
+}
+
+bool has_suppression(const trace::MeetingPayload& meeting) noexcept {
+  const bool raised = (meeting.flags & trace::kRaised) != 0;
+  return is_suppressed(raised ? trace::FindingKind::device_mismatch : trace::FindingKind::mixed_operands, meeting.op,
+                       place_of(meeting));
+}
+
+Recorded record(ThreadState& state, Details details, OperandList& operands, const void* caller) noexcept {
   const bool raised = (details.flags & trace::kRaised) != 0;
-  const MeetingKey key{details.site, details.op, device_digest(operands.records()), raised};
+  const Silence silence =
+      silence_by_program(state, raised ? trace::FindingKind::device_mismatch : trace::FindingKind::mixed_operands);
+  details.flags |= flags_of(silence);
+  const MeetingKey key{details.site, details.op, device_digest(operands.records()), details.flags};
   if (trace::MeetingPayload* known = meeting_table.find(key, state.epoch)) {
     trace::Recorder::bump_meeting(known, runtime.step.load(std::memory_order_relaxed));
-    return known;
+    return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
   if (raised && may_take_gil(state, caller)) {
     const PythonSection section;
@@ -198,10 +231,11 @@ trace::MeetingPayload* record(ThreadState& state, const Details& details, Operan
   }
   if (raised) name_temporaries(operands.records(), details.site);
   trace::MeetingPayload* written = write_meeting(state, details, operands.records(), operands.requires_grad());
-  if (written == nullptr) return nullptr;
+  if (written == nullptr) return {};
   meeting_table.add(key, state.epoch, written);
-  if (raised) say_first_finding(*written, operands.records());
-  return written;
+  const bool loud = raised && silence == Silence::none && !has_suppression(*written);
+  if (loud) say_first_finding(*written, operands.records());
+  return {written, loud};
 }
 
 }  // namespace
@@ -278,7 +312,7 @@ void note_uncaught(ThreadState& state) noexcept {
   }
   details.site = state.outer.site.id;
   OperandList none(details.op);
-  record(state, details, none, nullptr);
+  if (record(state, details, none, nullptr).loud) halt_at_finding();
 }
 
 void notice_handled(ThreadState& state) noexcept {

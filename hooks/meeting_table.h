@@ -13,7 +13,7 @@ struct MeetingKey {
   trace::SiteId site = trace::SiteId::none;
   trace::OperatorId op = trace::OperatorId::none;
   std::uint64_t devices = 0;  // of the operands, in order
-  bool raised = false;
+  std::uint32_t flags = 0;    // MeetingFlags that it was written with
   bool operator==(const MeetingKey&) const = default;
 };
 

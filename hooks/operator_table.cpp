@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "hooks/halt.h"
 #include "hooks/runtime.h"
 
 // The linker's names for the ends of the sections.
@@ -35,9 +36,10 @@ bool makes_new_values(std::string_view schema) noexcept {
 }  // namespace
 
 const HookTable* hook_table() noexcept {
-  static constinit HookTable table{kHooksAbi, 0, nullptr};
+  static constinit HookTable table{kHooksAbi, 0, nullptr, nullptr};
   table.replacements = replacements_begin;
   table.count = static_cast<std::uint32_t>(replacements_end - replacements_begin);
+  table.status_at_end = [](int status) { return status_with_halt(status, false); };
   return &table;
 }
 

@@ -14,7 +14,10 @@ void start_thread(ThreadState& state) noexcept {
   trace::Recorder& recorder = *runtime.recorder;
   if (!recorder.active() && !recorder.gave_up()) {
     reset_sites_after_fork();
-    if (recorder.reopen_in_child()) recorder.set_step(runtime.step.load(std::memory_order_relaxed));
+    if (recorder.reopen_in_child()) {
+      recorder.set_step(runtime.step.load(std::memory_order_relaxed));
+      runtime.host->record_suppressions();
+    }
   }
   state.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   state.tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));

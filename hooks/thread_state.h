@@ -1,6 +1,7 @@
 // What the hooks keep for each thread, in the static TLS of libdevsan.so.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "preload/hooks_abi.h"
@@ -30,6 +31,7 @@ struct OuterCall {
 
 struct ThreadState {
   std::uint64_t epoch;           // of the recorder's file that `ring` lies in
+  FindingScope* scopes;          // in which the program allows or expects findings, innermost first
   std::uint32_t depth;           // outermost operators on this thread's stack
   std::uint32_t backward_depth;  // autograd nodes on this thread's stack
   OuterCall outer;
@@ -52,6 +54,7 @@ struct ThreadState {
   const void* main_python;     // the PyThreadState of the main thread, on that thread; null elsewhere
 };
 static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));
+static_assert(offsetof(ThreadState, scopes) == offsetof(ThreadBlock, scopes));
 
 inline ThreadState& thread_state() noexcept {
   return reinterpret_cast<ThreadState&>(devsan_thread_block);

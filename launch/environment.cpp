@@ -27,6 +27,10 @@ bool is_sanitizer_runtime(std::string_view entry) {
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
 }
 
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
 }  // namespace
 
 Environment Environment::inherited() {
@@ -85,9 +89,12 @@ trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& fl
   if (flags.sim) options.sim = *flags.sim;
   if (flags.sim_memory) options.sim_memory = *flags.sim_memory;
   if (flags.out) options.out = *flags.out;
+  if (flags.suppressions) options.suppressions = *flags.suppressions;
+  if (flags.halt) options.halt = true;
   if (flags.quiet) options.quiet = true;
   if (options.out.empty()) options.out = default_out;
-  options.out = std::filesystem::absolute(options.out).lexically_normal().string();
+  options.out = absolute(options.out);
+  if (!options.suppressions.empty()) options.suppressions = absolute(options.suppressions);
   return merged;
 }
 

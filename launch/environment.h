@@ -32,11 +32,13 @@ struct RunFlags {
   std::optional<int> sim;
   std::optional<std::string> sim_memory;
   std::optional<std::string> out;
+  std::optional<std::string> suppressions;
+  bool halt = false;
   bool quiet = false;
 };
 
-// The user's own DEVSAN_OPTIONS with the flags laid over them. `out` ends up as an absolute path, since a program may
-// change its directory before it starts another; `default_out` is used where neither names one.
+// The user's own DEVSAN_OPTIONS with the flags laid over them. Paths end up absolute, since a program may change
+// its directory before it starts another; `default_out` is used where neither names one.
 trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& flags, const std::string& default_out);
 
 }  // namespace devsan::launch

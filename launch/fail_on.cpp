@@ -1,9 +1,9 @@
 #include "launch/fail_on.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
+#include "launch/command_line.h"
 #include "launch/messages.h"
 
 namespace devsan::launch {
@@ -12,22 +12,19 @@ namespace {
 using report::Kind;
 using report::Severity;
 
-constexpr std::array kAllKinds = {
-#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) Kind::enumerator,
-#include "report/finding_kinds.def"
-#undef DEVSAN_FINDING_KIND
-};
-
-std::optional<Kind> kind_named(std::string_view name) {
-  const auto* found =
-      std::find_if(kAllKinds.begin(), kAllKinds.end(), [&](Kind kind) { return report::name_of(kind) == name; });
-  return found != kAllKinds.end() ? std::optional(*found) : std::nullopt;
+std::string about_unknown(std::string_view name) {
+  std::vector<std::string> known = {"any", "error", "warning"};
+  for (const Kind kind : trace::kFindingKinds) known.emplace_back(report::name_of(kind));
+  std::string text = "--fail-on: there is no kind '" + std::string(name) + "'";
+  if (const std::string guess = nearest(name, known); !guess.empty()) return text + "; did you mean " + guess + "?";
+  text += "; known are";
+  for (const std::string& word : known) text.append(word == known.front() ? " " : ", ").append(word);
+  return text;
 }
 
-std::string known_kinds() {
-  std::string text = "any, error, warning";
-  for (const Kind kind : kAllKinds) text.append(", ").append(report::name_of(kind));
-  return text;
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
 }  // namespace
@@ -39,17 +36,17 @@ FailOn FailOn::parse(std::string_view text) {
   };
   for (bool more = true; more;) {
     const std::size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
+    const std::string_view name = without_blanks(text.substr(0, comma));
     if (name == "any") {
       include(Severity::note);
     } else if (name == "warning") {
       include(Severity::warning);
     } else if (name == "error") {
       include(Severity::error);
-    } else if (const std::optional<Kind> kind = kind_named(name)) {
+    } else if (const std::optional<Kind> kind = trace::kind_named(name)) {
       wanted.kinds_.push_back(*kind);
     } else {
-      throw UsageError("--fail-on: there is no kind '" + std::string(name) + "'; known are " + known_kinds());
+      throw UsageError(about_unknown(name));
     }
     more = comma != std::string_view::npos;
     if (more) text.remove_prefix(comma + 1);

@@ -23,7 +23,6 @@ namespace {
 
 constexpr char kVersion[] = "devsan " DEVSAN_VERSION;
 constexpr char kVersionHelp[] = "Print the version and exit";
-constexpr int kUsageStatus = 2;
 constexpr int kMaxSimulatedDevices = 64;  // as many as PyTorch's own CUDA code allows
 
 // The help of an option of traced processes, for the flag that sets it.
@@ -96,6 +95,8 @@ class CommandLine {
                      "exit with 66 when a command that ended with 0 has such findings: any, error, warning, or kinds, "
                      "separated by commas")
         ->option_text("KINDS");
+    run_->add_flag("--halt", request_.flags.halt, without_prefix(option_help("halt"), "1 "));
+    run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
     run_->add_flag("--quiet", request_.flags.quiet, without_prefix(option_help("quiet"), "1 "));
     run_->footer(
         "The exit status is the command's own, 128 + signal where a signal ended it, 127 where it was not found.");
@@ -124,6 +125,9 @@ class CommandLine {
       throw UsageError("run: --sim-memory: '" + *request_.flags.sim_memory + "' is not a size such as 8G or 512M");
     }
     if (request_.flags.out && request_.flags.out->empty()) throw UsageError("run: --out needs a directory");
+    if (request_.flags.suppressions && request_.flags.suppressions->empty()) {
+      throw UsageError("run: --suppressions needs a file");
+    }
     return run_command(request_);
   }
 

@@ -22,6 +22,7 @@
 #include "report/collect.h"
 #include "report/style.h"
 #include "report/summary.h"
+#include "report/suppress.h"
 
 namespace devsan::launch {
 namespace {
@@ -131,6 +132,21 @@ int after_the_run(const RunRequest& request, const Traced& traced, int status, b
   return failed ? kFindingStatus : status;
 }
 
+// Says what is wrong with the file before anything runs: found out at the end of a long run, it would have cost that
+// run.
+bool suppressions_are_right(const std::string& path) {
+  if (path.empty()) return true;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_fifo(status) || fs::is_socket(status)) {
+    say("run: " + path + ": every process reads the suppressions itself, so they must be in a regular file");
+    return false;
+  }
+  const report::SuppressionFile file = report::read_suppression_file(path);
+  for (const std::string& complaint : file.complaints) say("run: " + complaint);
+  return file.complaints.empty();
+}
+
 // Sets the environment up for devsan; false when it cannot work, which was then said.
 bool prepare(const RunRequest& request, const Installation& installation, const trace::ParsedOptions& merged,
              Environment& environment) {
@@ -152,6 +168,7 @@ int run_command(const RunRequest& request) {
   Environment environment = Environment::inherited();
   const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
   const trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
+  if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
   bool traced = false;
   bool nested = false;
   try {

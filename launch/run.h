@@ -10,6 +10,7 @@
 
 namespace devsan::launch {
 
+inline constexpr int kUsageStatus = 2;     // devsan itself was called wrongly, and has run nothing
 inline constexpr int kFindingStatus = 66;  // of a run that ended with 0 but has findings that --fail-on names
 
 struct RunRequest {

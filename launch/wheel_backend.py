@@ -20,7 +20,7 @@ def version():
 
 def metadata():
     return (f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version()}\nRequires-Python: >=3.10\n"
-            "Summary: torchrun's way into devsan, the sanitizer for tensor devices\nLicense: Apache-2.0\n")
+            "Summary: What Python programs and torchrun need of devsan, the sanitizer for tensor devices\nLicense: Apache-2.0\n")
 
 
 def record_line(name, data):

@@ -5,11 +5,13 @@
 //   devsan_sim_module_created. libdevsan.so exports devsan_thread_block, found through the global scope.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "trace/options.h"
 #include "trace/recorder.h"
+#include "trace/suppressions.h"
 
 namespace devsan {
 
@@ -23,6 +25,10 @@ struct HostServices {
   // Writes one line to the stderr that the process was started with, prefixed "devsan: "; nothing when `quiet` is set
   // or when fd 2 is another file by now. `text` may hold several lines.
   void (*say)(const char* text);
+  // Whether the file of suppressions that the process was given silences a finding.
+  bool (*suppressed)(const trace::FindingPlace& place);
+  // To be called in a fork child that has a trace of its own now: writes the suppressions into it.
+  void (*record_suppressions)();
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as
@@ -33,10 +39,15 @@ struct Replacement {
   void* wrapper;
 };
 
+// Asked when the program ends the process without running exit handlers, with the status that it gave; returns the one
+// to end with.
+using StatusAtEnd = int (*)(int status);
+
 struct HookTable {
   std::uint32_t abi;
   std::uint32_t count;
   const Replacement* replacements;  // in the hooks library's own data, filled by relocations
+  StatusAtEnd status_at_end;
 };
 
 // Returns the table, or null where this library cannot serve the process (it has then said why).
@@ -45,12 +56,24 @@ using SimAttach = bool (*)(const HostServices*);
 // Called with torch's extension module right after it was made, with the GIL, before Python goes on with it.
 using SimModuleCreated = void (*)(void* py_module);
 
+// A stretch of the program in which it allows or expects findings: a `with devsan.allow(…)` or `devsan.expect(…)`. A
+// thread's scopes are a chain, the innermost first. Scopes are used again but never freed, since another thread may be
+// reading the chain of one that waits for it.
+struct FindingScope {
+  std::atomic<trace::KindSet> kinds;
+  std::atomic<bool> expects;
+  std::atomic<bool> open;               // false: left, perhaps by another thread than the one whose chain it is in
+  std::atomic<std::uint32_t> findings;  // that it has silenced
+  std::atomic<FindingScope*> outer;
+};
+
 // Per-thread memory of the hooks. It lies in libdevsan.so because only a library that is there at start-up has static
 // TLS for sure. `epoch` starts as a value that no process ever has, so that a new thread, like a fork child, differs
 // from Recorder::epoch_page() at its first operator.
 struct alignas(64) ThreadBlock {
   std::uint64_t epoch = ~std::uint64_t{0};
-  unsigned char bytes[248] = {};
+  FindingScope* scopes = nullptr;  // written by libdevsan.so, on this thread only
+  unsigned char bytes[240] = {};
 };
 static_assert(sizeof(ThreadBlock) == 256);
 

@@ -15,6 +15,7 @@
 #include "preload/interpreter.h"
 #include "preload/out_directory.h"
 #include "preload/plt_patcher.h"
+#include "preload/process_suppressions.h"
 #include "preload/real_symbol.h"
 #include "preload/run_info.h"
 #include "preload/say.h"
@@ -36,6 +37,7 @@ constinit PltPatcher g_patcher;
 constinit std::atomic<SimModuleCreated> g_module_created{nullptr};
 constinit FixedText<kOptionsSize> g_options_text;
 constinit HostServices g_services{};
+constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
 
 // Never destroyed: the hooks keep a pointer to the options.
 alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
@@ -108,7 +110,9 @@ class Start {
     interpreter_ = inspect_interpreter(importing_);
     ancestry_ = look_at_ancestors();
     read_options();
-    return interpreter_is_supported() && find_hooks() && open_recorder() && load_simulation() && load_hooks();
+    if (!interpreter_is_supported() || !find_hooks() || !open_recorder()) return false;
+    read_suppressions();
+    return load_simulation() && load_hooks();
   }
 
  private:
@@ -214,6 +218,16 @@ class Start {
     return fail_to_load(message);
   }
 
+  void read_suppressions() const noexcept {
+    for (const std::string& complaint : load_suppressions(options_.suppressions)) {
+      Message message("suppressions: ");
+      message.append(complaint);
+      g_recorder.add_notice(message.view());
+      if (!ancestry_.another_started) say(message.c_str());
+    }
+    record_suppressions(&g_recorder);
+  }
+
   bool load_simulation() noexcept {
     if (options_.sim <= 0) return true;
     Message error;
@@ -237,6 +251,7 @@ class Start {
       return fail_to_load(error.append(kHooksLibrary).append(" is of another version of devsan"));
     }
     if (table == nullptr) return false;
+    g_status_at_end.store(table->status_at_end, std::memory_order_release);
     g_patcher.leave_alone(_DYNAMIC);  // our own
     if (g_patcher.start(*table, ElfImage(library.object->l_addr, library.object->l_ld))) return patch();
     return fail_to_load(error.append(kHooksLibrary).append(" replaces nothing that this torch has"));
@@ -285,7 +300,8 @@ bool switched_off() noexcept {
 }
 
 void start(const TorchSighting& torch, bool importing) noexcept {
-  g_services = {kHooksAbi, &g_recorder, reinterpret_cast<const trace::Options*>(g_options_memory), &say};
+  g_services = {kHooksAbi, &g_recorder,    reinterpret_cast<const trace::Options*>(g_options_memory),
+                &say,      &is_suppressed, [] { record_suppressions(&g_recorder); }};
   if (!Start(torch, importing).run()) {
     set_stage(Stage::off);
     return;
@@ -313,6 +329,11 @@ void patch_new_objects() noexcept {
     g_scanned_removed.store(before.removed, std::memory_order_relaxed);
     PatchTurn::give_back();
   }
+}
+
+int status_at_end(int status) noexcept {
+  const StatusAtEnd ask = g_status_at_end.load(std::memory_order_acquire);
+  return ask != nullptr && g_recorder.active() ? ask(status) : status;
 }
 
 bool simulation_wants_module() noexcept {

@@ -33,6 +33,10 @@ void start(const TorchSighting& torch, bool importing) noexcept;
 // Looks for objects that were loaded or unloaded; only one thread does, and no other waits for it.
 void patch_new_objects() noexcept;
 
+// What the process is to end with, when the program leaves it without running exit handlers. May be called in a signal
+// handler, and in a vfork child.
+int status_at_end(int status) noexcept;
+
 // Whether the extension module of torch is to be handed to the simulation when it is made.
 bool simulation_wants_module() noexcept;
 void give_module_to_simulation(void* module) noexcept;

@@ -56,6 +56,11 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
   finding.thread_name = trace.string(meeting.fixed.thread_name);
   finding.count = 1 + std::uint64_t{meeting.fixed.repeats};
   finding.time_ns = meeting.fixed.time_ns;
+  if ((meeting.fixed.flags & trace::kExpected) != 0) {
+    finding.silence = Silence{Silence::By::expected, "", 0, "", ""};
+  } else if ((meeting.fixed.flags & trace::kAllowed) != 0) {
+    finding.silence = Silence{Silence::By::allowed, "", 0, "", ""};
+  }
   return finding;
 }
 

@@ -60,13 +60,19 @@ std::vector<fs::path> list_files(std::span<const fs::path> paths, std::vector<st
 
 }  // namespace
 
+Collector::Collector(const std::vector<SuppressionUse>* instead) {
+  if (instead != nullptr) suppressor_.use_instead(*instead);
+}
+
 void Collector::add(const trace::TraceFile& trace) {
   for (const trace::Damage& damage : trace.damage()) add_damage(trace.path(), damage);
   report_.run.processes.push_back(process_of(trace));
   add_notices(trace, report_.run.processes.back());
+  suppressor_.begin_trace(trace);
   for (Finding& finding : build_findings(trace)) {
     report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
-    merger_.add(std::move(finding));
+    suppressor_.judge(finding);
+    (finding.silence ? suppressed_ : merger_).add(std::move(finding));
   }
 }
 
@@ -89,13 +95,15 @@ void Collector::add_damage(const fs::path& file, const trace::Damage& damage) {
 
 Report Collector::take() {
   report_.findings = merger_.take();
+  report_.suppressed = suppressed_.take();
+  report_.run.suppressions = suppressor_.take();
   summarize_processes(report_.run);
   return std::exchange(report_, {});
 }
 
-Reading read_traces(std::span<const fs::path> paths) {
+Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead) {
   Reading reading;
-  Collector collector;
+  Collector collector(instead);
   for (const fs::path& file : list_files(paths, reading.complaints)) {
     const auto opened = trace::TraceFile::open(file);
     if (const auto* damage = std::get_if<trace::Damage>(&opened)) {

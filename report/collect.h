@@ -9,12 +9,15 @@
 
 #include "report/finding.h"
 #include "report/merge.h"
+#include "report/suppress.h"
 #include "trace/reader.h"
 
 namespace devsan::report {
 
 class Collector {
  public:
+  // With `instead`, entries of suppressions that count in place of those that the traces bring along.
+  explicit Collector(const std::vector<SuppressionUse>* instead = nullptr);
   void add(const trace::TraceFile& trace);
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }
@@ -25,6 +28,8 @@ class Collector {
 
   Report report_;
   FindingMerger merger_;
+  FindingMerger suppressed_;
+  Suppressor suppressor_;
 };
 
 struct Reading {
@@ -34,6 +39,6 @@ struct Reading {
 };
 
 // Reads files, and directories for the `*.devsan` files in them (not below them).
-Reading read_traces(std::span<const std::filesystem::path> paths);
+Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr);
 
 }  // namespace devsan::report

@@ -18,14 +18,7 @@ std::string_view name_of(Severity severity) {
 }
 
 std::string_view name_of(Kind kind) {
-  switch (kind) {
-#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
-  case Kind::enumerator:                                         \
-    return name;
-#include "report/finding_kinds.def"
-#undef DEVSAN_FINDING_KIND
-  }
-  return "";
+  return trace::kind_name(kind);
 }
 
 std::string_view meaning_of(Kind kind) {
@@ -33,7 +26,7 @@ std::string_view meaning_of(Kind kind) {
 #define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
   case Kind::enumerator:                                         \
     return meaning;
-#include "report/finding_kinds.def"
+#include "trace/finding_kinds.def"
 #undef DEVSAN_FINDING_KIND
   }
   return "";
@@ -44,7 +37,7 @@ Severity default_severity(Kind kind) {
 #define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
   case Kind::enumerator:                                         \
     return Severity::severity;
-#include "report/finding_kinds.def"
+#include "trace/finding_kinds.def"
 #undef DEVSAN_FINDING_KIND
   }
   return Severity::note;
@@ -121,8 +114,22 @@ std::string_view name_of(trace::CloseMark mark) {
       return "quick-exited";
     case trace::CloseMark::executed:
       return "executed";
+    case trace::CloseMark::halted:
+      return "halted";
   }
   return "open";
+}
+
+std::string_view name_of(Silence::By by) {
+  switch (by) {
+    case Silence::By::suppression:
+      return "suppression";
+    case Silence::By::allowed:
+      return "allow";
+    case Silence::By::expected:
+      return "expect";
+  }
+  return "suppression";
 }
 
 }  // namespace devsan::report

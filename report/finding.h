@@ -12,16 +12,12 @@
 #include <vector>
 
 #include "trace/file_layout.h"
+#include "trace/finding_kind.h"
 
 namespace devsan::report {
 
-enum class Severity { error, warning, note };
-
-enum class Kind {
-#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) enumerator,
-#include "report/finding_kinds.def"
-#undef DEVSAN_FINDING_KIND
-};
+using trace::Severity;
+using Kind = trace::FindingKind;
 
 std::string_view name_of(Severity severity);
 std::string_view name_of(Kind kind);
@@ -102,6 +98,18 @@ struct Fix {
   std::string text;
 };
 
+// Why a finding is not shown among the others.
+struct Silence {
+  enum class By { suppression, allowed, expected };
+  By by = By::suppression;
+  std::string file;    // of the suppression
+  int line = 0;        //
+  std::string text;    //
+  std::string reason;  //
+};
+
+std::string_view name_of(Silence::By by);
+
 struct Finding {
   std::string id;  // the same for findings that are equal, in any process and any run
   Kind kind = Kind::device_mismatch;
@@ -128,6 +136,7 @@ struct Finding {
   std::string thread_name;
   std::uint64_t count = 1;
   std::int64_t time_ns = 0;
+  std::optional<Silence> silence;
 };
 
 struct LastOperator {
@@ -167,6 +176,15 @@ struct Notice {
   std::uint64_t count = 1;
 };
 
+// An entry of a file of suppressions that a process was given, and how often it applied.
+struct SuppressionUse {
+  std::string file;
+  int line = 0;
+  std::string text;
+  std::string reason;
+  std::uint64_t count = 0;
+};
+
 struct Run {
   std::string command;
   std::vector<std::string> hosts;
@@ -177,6 +195,7 @@ struct Run {
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::vector<Notice> notices;
+  std::vector<SuppressionUse> suppressions;  // in the order of their file
 };
 
 // Part of a trace, or all of it, that could not be used.
@@ -190,6 +209,7 @@ struct Damage {
 struct Report {
   Run run;
   std::vector<Finding> findings;
+  std::vector<Finding> suppressed;  // those with a Silence
   std::vector<Damage> damage;
 };
 

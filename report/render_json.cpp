@@ -117,6 +117,17 @@ Json fix_json(const std::optional<Fix>& fix) {
   return {{"file", fix->file}, {"line", fix->line}, {"text", fix->text}};
 }
 
+Json silence_json(const Silence& silence) {
+  Json json = {{"by", name_of(silence.by)}};
+  if (silence.by == Silence::By::suppression) {
+    json["file"] = silence.file;
+    json["line"] = silence.line;
+    json["text"] = silence.text;
+    json["reason"] = text_or_null(silence.reason);
+  }
+  return json;
+}
+
 Json finding_json(const Finding& finding) {
   Json json = {{"id", finding.id},
                {"kind", name_of(finding.kind)},
@@ -143,6 +154,7 @@ Json finding_json(const Finding& finding) {
   json["thread_name"] = text_or_null(finding.thread_name);
   json["count"] = finding.count;
   json["time"] = time_or_null(finding.time_ns);
+  if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;
 }
 
@@ -192,6 +204,14 @@ Json run_json(const Run& run) {
     json["notices"].push_back(
         {{"text", notice.text}, {"pid", notice.pid}, {"rank", or_null(notice.rank)}, {"count", notice.count}});
   }
+  json["suppressions"] = Json::array();
+  for (const SuppressionUse& use : run.suppressions) {
+    json["suppressions"].push_back({{"file", use.file},
+                                    {"line", use.line},
+                                    {"text", use.text},
+                                    {"reason", text_or_null(use.reason)},
+                                    {"count", use.count}});
+  }
   json["processes"] = Json::array();
   for (const Process& process : run.processes) json["processes"].push_back(process_json(process));
   return json;
@@ -220,6 +240,8 @@ std::string render_json(const Report& report) {
   Json json = {{"schema", kSchema}, {"run", run_json(report.run)}};
   json["findings"] = Json::array();
   for (const Finding& finding : report.findings) json["findings"].push_back(finding_json(finding));
+  json["suppressed"] = Json::array();
+  for (const Finding& finding : report.suppressed) json["suppressed"].push_back(finding_json(finding));
   json["damage"] = Json::array();
   for (const Damage& damage : report.damage) json["damage"].push_back(damage_json(damage));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -134,6 +134,26 @@ std::string headline(const Finding& finding) {
   return text;
 }
 
+std::string silence_text(const Silence& silence) {
+  switch (silence.by) {
+    case Silence::By::allowed:
+      return "the program allows it (devsan.allow)";
+    case Silence::By::expected:
+      return "the program expects it (devsan.expect)";
+    case Silence::By::suppression:
+      break;
+  }
+  const std::string place = "suppressed by " + silence.file + ":" + std::to_string(silence.line);
+  return silence.reason.empty() ? place : place + ": " + silence.reason;
+}
+
+// What is hidden, and the option that shows it.
+void append_hidden(std::string& text, std::uint64_t count, std::string_view noun, std::string_view option,
+                   const Style& style) {
+  if (count == 0) return;
+  text += painted(style, Paint::faint, counted(count, noun) + " hidden, " + std::string(option)) + "\n";
+}
+
 Lines finding_lines(const Finding& finding, const Style& style) {
   const std::size_t gutter = gutter_for(largest_line(finding));
   const std::string label = std::string(name_of(finding.severity)) + "[" + std::string(name_of(finding.kind)) + "]";
@@ -146,6 +166,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
   }
   if (finding.where) append_place(lines, *finding.where, style);
   append_wrapped(lines, circumstances(finding), 2, style, Paint::faint);
+  if (finding.silence) append_wrapped(lines, silence_text(*finding.silence), 2, style, Paint::faint);
   if (finding.where) {
     append_section(lines, excerpt(*finding.where, marks_for(*finding.where, finding.operands), gutter, style));
   }
@@ -171,19 +192,28 @@ std::string render_finding(const Finding& finding, const Style& style) {
   return text;
 }
 
-std::string render_terminal(const Report& report, const Style& style, bool notes) {
+std::string render_terminal(const Report& report, const Style& style, const Shown& shown) {
   std::string text;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::note && !notes) continue;
-    text += render_finding(finding, style) + "\n";
+  std::uint64_t notes = 0;
+  std::uint64_t suppressed = 0;
+  const auto show = [&](const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      if (finding.severity == Severity::note && !shown.notes) {
+        ++notes;
+      } else {
+        text += render_finding(finding, style) + "\n";
+      }
+    }
+  };
+  show(report.findings);
+  if (shown.suppressed) {
+    show(report.suppressed);
+  } else {
+    suppressed = report.suppressed.size();
   }
   for (const std::string& line : closing_lines(report, style)) text += line + "\n";
-  const auto hidden = std::ranges::count(report.findings, Severity::note, &Finding::severity);
-  if (hidden > 0 && !notes) {
-    text += painted(style, Paint::faint,
-                    counted(static_cast<std::uint64_t>(hidden), "note") + " hidden, --notes shows them") +
-            "\n";
-  }
+  append_hidden(text, notes, "note", "--notes shows them", style);
+  append_hidden(text, suppressed, "suppressed finding", "--suppressed shows them", style);
   return text;
 }
 

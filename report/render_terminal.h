@@ -8,8 +8,13 @@
 
 namespace devsan::report {
 
-// All findings that are not notes, and notes too if `notes` is set; then what else there is to say about the run.
-std::string render_terminal(const Report& report, const Style& style, bool notes);
+struct Shown {
+  bool notes = false;       // besides errors and warnings
+  bool suppressed = false;  // what a suppression or the program itself has silenced; its notes, too, only with `notes`
+};
+
+// The findings that are to be shown; then what else there is to say about the run.
+std::string render_terminal(const Report& report, const Style& style, const Shown& shown);
 
 std::string render_finding(const Finding& finding, const Style& style);
 

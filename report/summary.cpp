@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kShownFindings = 5;
 constexpr std::size_t kShownProcesses = 4;
 constexpr std::size_t kShownDamage = 6;
+constexpr std::size_t kShownUnused = 20;
 
 std::uint64_t count_of(const Report& report, Severity severity) {
   return static_cast<std::uint64_t>(std::ranges::count(report.findings, severity, &Finding::severity));
@@ -42,6 +43,7 @@ std::string verdict(const Report& report, const Style& style) {
   text += " in " + counted(report.run.processes.size(), "process");
   if (report.run.steps > 0) text += ", " + counted(report.run.steps, "step");
   if (report.run.optimizer_steps > 0) text += " (" + counted(report.run.optimizer_steps, "optimizer step") + ")";
+  if (!report.suppressed.empty()) text += "; " + std::to_string(report.suppressed.size()) + " suppressed";
   return text;
 }
 
@@ -51,6 +53,24 @@ void append_notices(Lines& lines, const Report& report, const Style& style) {
     if (notice.count > 1) text += " (in " + counted(notice.count, "process") + ")";
     append_item(lines, text, style);
   }
+}
+
+void append_unused(Lines& lines, const Report& report, const Style& style) {
+  std::size_t unused = 0;
+  for (const SuppressionUse& use : report.run.suppressions) {
+    if (use.count > 0 || ++unused > kShownUnused) continue;
+    append_item(lines, "unused suppression: " + use.file + ":" + std::to_string(use.line) + ": " + use.text, style);
+  }
+  if (unused > kShownUnused) lines.push_back("  … and " + counted(unused - kShownUnused, "more unused suppression"));
+}
+
+void append_halted(Lines& lines, const Report& report, const Style& style) {
+  std::size_t halted = 0;
+  for (const Process& process : report.run.processes) {
+    if (process.close != trace::CloseMark::halted || ++halted > kShownProcesses) continue;
+    append_item(lines, who(process) + " was ended by --halt", style);
+  }
+  if (halted > kShownProcesses) lines.push_back("  … and " + counted(halted - kShownProcesses, "more process"));
 }
 
 // A process without a mark of its end was killed, crashed, or is running still: its trace cannot tell which.
@@ -127,14 +147,16 @@ void append_finding(Lines& lines, const Finding& finding, const Style& style) {
 
 bool has_something_to_tell(const Report& report) {
   return count_of(report, Severity::error) + count_of(report, Severity::warning) > 0 || !report.damage.empty() ||
-         !report.run.notices.empty() ||
+         !report.run.notices.empty() || std::ranges::count(report.run.suppressions, 0u, &SuppressionUse::count) > 0 ||
          std::ranges::any_of(report.run.processes, [](const Process& process) { return process.lost_events > 0; });
 }
 
 std::vector<std::string> closing_lines(const Report& report, const Style& style) {
   Lines lines = {painted(style, Paint::strong, "devsan: ") + verdict(report, style)};
   append_notices(lines, report, style);
+  append_halted(lines, report, style);
   append_open_processes(lines, report, style);
+  append_unused(lines, report, style);
   append_damage(lines, report, style);
   return lines;
 }

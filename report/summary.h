@@ -9,14 +9,15 @@
 
 namespace devsan::report {
 
-// Errors or warnings, damage, notices, or processes that lost records. Notes alone are nothing to tell.
+// Errors or warnings, damage, notices, unused suppressions, or processes that lost records. Notes alone are nothing to
+// tell.
 bool has_something_to_tell(const Report& report);
 
 // Each error and warning in two lines, then the closing lines and how to see all of it. For a run with nothing to tell
 // it is one line that says so.
 std::string summary(const Report& report, const Style& style);
 
-// One line on the verdict; then notices, processes that ended oddly, damage.
+// One line on the verdict; then notices, processes that ended oddly, unused suppressions, damage.
 std::vector<std::string> closing_lines(const Report& report, const Style& style);
 
 }  // namespace devsan::report

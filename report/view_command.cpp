@@ -70,7 +70,11 @@ ViewOptions without_swallowed_path(ViewOptions options) {
 
 int view(const ViewOptions& given) {
   const ViewOptions options = without_swallowed_path(given);
-  const Reading reading = read_traces(options.paths);
+  SuppressionFile suppressions;
+  if (options.suppressions) suppressions = read_suppression_file(*options.suppressions);
+  for (const std::string& complaint : suppressions.complaints) complain(complaint);
+  if (!suppressions.complaints.empty()) return 2;
+  const Reading reading = read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr);
   for (const std::string& complaint : reading.complaints) complain(complaint);
   const Report& report = reading.report;
   if (reading.readable == 0) {
@@ -78,8 +82,9 @@ int view(const ViewOptions& given) {
     if (options.json && !report.damage.empty()) write_out(render_json(report), options.json_file);
     return 1;
   }
-  const std::string text =
-      options.json ? render_json(report) : render_terminal(report, style_of(options.colour), options.notes);
+  const std::string text = options.json
+                               ? render_json(report)
+                               : render_terminal(report, style_of(options.colour), {options.notes, options.suppressed});
   return write_out(text, options.json_file) ? 0 : 1;
 }
 
@@ -92,11 +97,14 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   auto* json = command->add_option("--json", options->json_file, "print the report as JSON, or write it to FILE");
   json->expected(0, 1)->type_name("[FILE]");
   command->add_flag("--notes", options->notes, "show notes too: what PyTorch allowed");
+  command->add_option("--suppressions", options->suppressions, "suppress by this file instead of the run's own")
+      ->type_name("FILE");
+  command->add_flag("--suppressed", options->suppressed, "show suppressed findings too");
   const std::map<std::string, Colour> colours = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
   command->add_option("--color", options->colour, "auto, always or never (auto: on a terminal, without NO_COLOR)")
       ->transform(CLI::CheckedTransformer(colours))
-      ->type_name("WHEN");
+      ->option_text("WHEN");
   command->callback([options, json, &exit_status] {
     options->json = json->count() > 0;
     if (options->paths.empty() && options->json_file.empty()) throw CLI::RequiredError("traces: DIR or FILE");

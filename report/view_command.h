@@ -19,10 +19,12 @@ struct ViewOptions {
   bool json = false;
   std::string json_file;  // "" or "-" is the standard output
   bool notes = false;
+  bool suppressed = false;
+  std::optional<std::filesystem::path> suppressions;  // instead of those that the processes were given
   Colour colour = Colour::automatic;
 };
 
-// 0; 1 where nothing was readable or the output could not be written.
+// 0; 1 where nothing was readable or the output could not be written; 2 where the file of suppressions is wrong.
 int view(const ViewOptions& options);
 
 // Adds the command to a program's own. Parsing the command line runs it and sets `exit_status`; wrong usage is a

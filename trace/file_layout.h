@@ -48,8 +48,8 @@ inline constexpr std::size_t kSectionCount = 6;
 inline constexpr std::size_t kMaxDevices = 128;
 
 // How the process ended, as far as the process itself could say. `open` in a dead process means that it was killed or
-// crashed; a launcher that waited for it knows more.
-enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3 };
+// crashed; a launcher that waited for it knows more. `halted`: by devsan, as the option `halt` asks.
+enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3, halted = 4 };
 
 struct FileHeader {
   std::array<char, 8> magic;
@@ -198,12 +198,22 @@ struct SourceLinePayload {
 };
 static_assert(sizeof(SourceLinePayload) == 16);
 
+struct SuppressionPayload {
+  StringId file;  // that it stands in
+  std::int32_t line;
+  StringId text;  // the entry as written, without its comment
+  StringId reason;
+};
+static_assert(sizeof(SuppressionPayload) == 16);
+
 enum class Phase : std::uint8_t { other = 0, forward = 1, backward = 2, optimizer = 3, data = 4, checkpoint = 5 };
 
 enum MeetingFlags : std::uint32_t {
   kRaised = 1,      // PyTorch raised; `message` is what it said
   kHandled = 2,     // the program caught that exception; set later, in place
   kNoOperands = 4,  // the operator was called past the wrappers: only the message tells of its operands
+  kAllowed = 8,     // made where the program allows such findings
+  kExpected = 16,   // made where the program expects such a finding
 };
 
 // Followed by OperandRecord[operands], FrameRecord[frames] (innermost first), FrameRecord[forward_frames] (of the

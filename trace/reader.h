@@ -47,6 +47,14 @@ struct Notice {
   std::int64_t time_ns = 0;
 };
 
+// An entry of the file of suppressions that the process was given.
+struct SuppressionLine {
+  std::string file;
+  int line = 0;
+  std::string text;
+  std::string reason;
+};
+
 // Owns a private copy of the file's bytes. Immutable after open; any number of threads may read it.
 class TraceFile {
  public:
@@ -68,6 +76,7 @@ class TraceFile {
   const std::vector<Meeting>& meetings() const { return meetings_; }  // in the order they were published
   const std::vector<std::pair<std::string, std::string>>& run_info() const { return run_info_; }
   const std::vector<Notice>& notices() const { return notices_; }
+  const std::vector<SuppressionLine>& suppressions() const { return suppressions_; }
   const std::vector<ThreadTail>& threads() const { return threads_; }
   const std::vector<Damage>& damage() const { return damage_; }
   std::uint64_t lost_events() const { return header_.events_lost; }
@@ -88,6 +97,7 @@ class TraceFile {
   std::vector<Meeting> meetings_;
   std::vector<std::pair<std::string, std::string>> run_info_;
   std::vector<Notice> notices_;
+  std::vector<SuppressionLine> suppressions_;
   std::vector<ThreadTail> threads_;
   std::vector<Damage> damage_;
 };

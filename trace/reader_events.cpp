@@ -147,6 +147,13 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       file_.notices_.push_back({std::string(file_.string(notice.text)), notice.time_ns});
       return true;
     }
+    case RecordKind::Suppression: {
+      if (payload.size() != sizeof(SuppressionPayload)) return false;
+      const auto entry = read<SuppressionPayload>(payload);
+      file_.suppressions_.push_back({std::string(file_.string(entry.file)), entry.line,
+                                     std::string(file_.string(entry.text)), std::string(file_.string(entry.reason))});
+      return true;
+    }
     case RecordKind::Meeting:
       return take_meeting(payload);
   }

@@ -185,7 +185,7 @@ void Recorder::close(CloseMark mark) noexcept {
   const auto word = atom(reinterpret_cast<FileHeader*>(base)->close_mark);
   CloseMark expected = mark == CloseMark::open ? CloseMark::executed : CloseMark::open;
   word.compare_exchange_strong(expected, mark);
-  const bool ends = mark == CloseMark::exited || mark == CloseMark::quick_exited;
+  const bool ends = mark != CloseMark::open && mark != CloseMark::executed;
   if (!ends) return;
   gave_up_.store(true, std::memory_order_relaxed);
   page_->epoch.epoch.store(0, std::memory_order_release);

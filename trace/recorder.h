@@ -76,6 +76,8 @@ class Recorder {
 
   void add_run_info(std::string_view key, std::string_view value) noexcept;
   void add_notice(std::string_view text) noexcept;
+  void add_suppression(std::string_view file, std::int32_t line, std::string_view text,
+                       std::string_view reason) noexcept;
   // Kept once per line; what is said of a line later is dropped.
   void add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept;
 

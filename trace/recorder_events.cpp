@@ -90,6 +90,14 @@ void Recorder::add_notice(std::string_view text) noexcept {
   add_record(base, RecordKind::Notice, NoticePayload{intern_string(text), 0, wall_clock_ns()});
 }
 
+void Recorder::add_suppression(std::string_view file, std::int32_t line, std::string_view text,
+                               std::string_view reason) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  add_record(base, RecordKind::Suppression,
+             SuppressionPayload{intern_string(file), line, intern_string(text), intern_string(reason)});
+}
+
 void Recorder::add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr || file == StringId::none || line <= 0) return;

@@ -26,9 +26,9 @@ def program(python, tmp_path_factory):
     return target
 
 
-def run(devsan, program, what, out):
+def run(devsan, program, what, out, *options):
     plain = subprocess.run([program, what], capture_output=True, text=True, timeout=120)
-    watched = subprocess.run([devsan, "run", "--out", out, "--", program, what], capture_output=True, text=True,
+    watched = subprocess.run([devsan, "run", "--out", out, *options, "--", program, what], capture_output=True, text=True,
                              timeout=300)
     return plain, watched
 
@@ -61,3 +61,18 @@ def test_operators_in_static_destructors_run(devsan, program, tmp_path):
     plain, watched = run(devsan, program, "exit", tmp_path / "out")
     assert (plain.returncode, plain.stdout) == (4, "sum at exit 3\n")
     assert (watched.returncode, watched.stdout) == (4, "sum at exit 3\n")
+
+
+@pytest.mark.parametrize("what", ["", "thread", "noexcept"])
+def test_halt_ends_with_66_where_the_program_would_abort(devsan, program, tmp_path, what):
+    _, watched = run(devsan, program, what, tmp_path / "out", "--halt")
+    assert watched.returncode == 66
+    assert "the process ends here with 66" in watched.stderr
+    report = view(devsan, tmp_path / "out")
+    assert [process["close"] for process in report["run"]["processes"]] == ["halted"]
+    assert len([finding for finding in report["findings"] if finding["raised"]]) == 1
+
+
+def test_halt_passes_over_what_a_libtorch_program_catches(devsan, program, tmp_path):
+    plain, watched = run(devsan, program, "caught", tmp_path / "out", "--halt")
+    assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)

@@ -23,7 +23,7 @@ int wrapped_op(int x) {
 
 const devsan::Replacement g_replacements[] = {
     {reinterpret_cast<void*>(&torch_op), reinterpret_cast<void*>(&wrapped_op)}};
-const devsan::HookTable g_table = {devsan::kHooksAbi, 1, g_replacements};
+const devsan::HookTable g_table = {devsan::kHooksAbi, 1, g_replacements, nullptr};
 
 }  // namespace
 

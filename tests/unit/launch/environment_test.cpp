@@ -69,6 +69,19 @@ TEST_CASE("nonsense in DEVSAN_OPTIONS is complained about once and not passed on
   CHECK(merged.options.sim == 2);
 }
 
+TEST_CASE("the file of suppressions is found from any directory") {
+  RunFlags flags;
+  flags.suppressions = "sub/../my.supp";
+  flags.halt = true;
+  const auto merged = merge_options("suppressions=/other", flags, "out");
+  CHECK(merged.options.suppressions == (fs::current_path() / "my.supp").string());
+  CHECK(merged.options.halt);
+  const auto inherited = merge_options("suppressions=mine:halt=1", RunFlags{}, "out");
+  CHECK(inherited.options.suppressions == (fs::current_path() / "mine").string());
+  CHECK(inherited.options.halt);
+  CHECK(merge_options("", RunFlags{}, "out").options.suppressions.empty());
+}
+
 TEST_CASE("an environment is changed in place, and added to") {
   const ScopedVariable variable("DEVSAN_TEST_VARIABLE", "old");
   Environment environment = Environment::inherited();

@@ -39,6 +39,7 @@ TEST_CASE("severities include what is worse") {
   CHECK(FailOn::parse("error").matches(kError));
   CHECK(FailOn::parse("error,warning").matches(kWarning));
   CHECK(FailOn::parse("error,mixed-operands").matches(kNote));
+  CHECK(FailOn::parse(" error , mixed-operands").matches(kNote));
 }
 
 TEST_CASE("what the program handled is passed over") {
@@ -46,7 +47,9 @@ TEST_CASE("what the program handled is passed over") {
 }
 
 TEST_CASE("an unknown kind is told of with those that are known") {
+  CHECK_THROWS_WITH(FailOn::parse("eror"), Catch::Contains("did you mean error?"));
   CHECK_THROWS_WITH(FailOn::parse("error,typo"), Catch::Contains("'typo'") && Catch::Contains("device-mismatch"));
   CHECK_THROWS_AS(FailOn::parse(""), UsageError);
   CHECK_THROWS_AS(FailOn::parse("error,"), UsageError);
+  CHECK_THROWS_AS(FailOn::parse("  "), UsageError);
 }

@@ -51,7 +51,7 @@ void check_all_views(const std::filesystem::path& directory) {
   CHECK(reading.readable + reading.report.damage.size() > 0);
   CHECK(nlohmann::json::accept(render_json(reading.report)));
   for (const bool colour : {false, true}) {
-    CHECK_FALSE(render_terminal(reading.report, {colour, 60}, true).empty());
+    CHECK_FALSE(render_terminal(reading.report, {colour, 60}, {.notes = true, .suppressed = true}).empty());
     CHECK_FALSE(summary(reading.report, {colour, 80}).empty());
   }
 }

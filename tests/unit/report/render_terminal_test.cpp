@@ -107,9 +107,9 @@ TEST_CASE("Colour changes nothing but colour") {
 
 TEST_CASE("Notes are hidden behind one line unless they are asked for") {
   const Report report = samples::report_of({samples::allowed_scalar()});
-  CHECK_THAT(render_terminal(report, kPlain, false), Contains("1 note hidden, --notes shows them"));
-  CHECK_THAT(render_terminal(report, kPlain, false), !Contains("mixed-operands"));
-  CHECK_THAT(render_terminal(report, kPlain, true), Contains("note[mixed-operands]") && !Contains("hidden"));
+  CHECK_THAT(render_terminal(report, kPlain, {}), Contains("1 note hidden, --notes shows them"));
+  CHECK_THAT(render_terminal(report, kPlain, {}), !Contains("mixed-operands"));
+  CHECK_THAT(render_terminal(report, kPlain, {.notes = true}), Contains("note[mixed-operands]") && !Contains("hidden"));
 }
 
 TEST_CASE("A clean run is one line, and nothing to tell") {

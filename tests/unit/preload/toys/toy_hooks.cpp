@@ -18,7 +18,7 @@ const devsan::Replacement g_replacements[] = {
     {reinterpret_cast<void*>(&toy::multiply), reinterpret_cast<void*>(&wrapped_multiply)},
 };
 
-const devsan::HookTable g_table = {devsan::kHooksAbi, 3, g_replacements};
+const devsan::HookTable g_table = {devsan::kHooksAbi, 3, g_replacements, nullptr};
 
 }  // namespace
 
