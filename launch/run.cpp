@@ -23,6 +23,7 @@
 #include "report/style.h"
 #include "report/summary.h"
 #include "report/suppress.h"
+#include "trace/shrink.h"
 
 namespace devsan::launch {
 namespace {
@@ -115,6 +116,7 @@ int after_the_run(const RunRequest& request, const Traced& traced, int status, b
   std::vector<fs::path> made;
   const std::set<fs::path> now = traces_in(traced.directory);
   std::set_difference(now.begin(), now.end(), traced.before.begin(), traced.before.end(), std::back_inserter(made));
+  for (const fs::path& trace : made) trace::give_back_unused(trace.c_str());
   if (made.empty()) {
     const std::string why = quiet || isatty(STDERR_FILENO) == 0 ? "" : why_not_preloaded(request.command);
     if (!why.empty()) say("nothing was traced: " + why);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -22,10 +23,10 @@ std::int32_t number_from_environment(const char* name) noexcept {
   return error == std::errc() && stop == end && number >= 0 ? number : -1;
 }
 
-// Field 22 of /proc/self/stat. The second field, the program's name, may hold blanks and brackets.
-std::uint64_t read_start_ticks() noexcept {
+// Field 22 of /proc/PID/stat. The second field, the program's name, may hold blanks and brackets.
+std::uint64_t read_start_ticks(const char* stat_file) noexcept {
   std::array<char, 1024> buffer;  // the fields up to the 22nd take far less
-  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  const int fd = open(stat_file, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   const ssize_t count = read(fd, buffer.data(), buffer.size());
   close(fd);
@@ -46,6 +47,12 @@ std::uint64_t read_start_ticks() noexcept {
 
 }  // namespace
 
+std::uint64_t start_ticks_of(std::uint32_t pid) noexcept {
+  std::array<char, 32> path;
+  std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
+  return read_start_ticks(path.data());
+}
+
 std::int64_t wall_clock_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -60,7 +67,7 @@ ProcessInfo this_process() noexcept {
   info.local_rank = number_from_environment("LOCAL_RANK");
   info.world_size = number_from_environment("WORLD_SIZE");
   info.start_time_ns = wall_clock_ns();
-  info.start_ticks = read_start_ticks();
+  info.start_ticks = read_start_ticks("/proc/self/stat");
   utsname names{};
   if (uname(&names) == 0) {
     std::memcpy(info.host.data(), names.nodename, strnlen(names.nodename, info.host.size()));

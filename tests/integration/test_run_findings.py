@@ -50,3 +50,11 @@ def test_findings_of_an_earlier_run_in_the_directory_do_not_count(run_python, tm
     out = tmp_path / "shared"
     assert run_python(RAISES_IN_THREAD, sim=1, out=out, options=["--fail-on", "any"]).status == 66
     assert run_python("import torch; torch.ones(3) + 1", sim=1, out=out, options=["--fail-on", "any"]).status == 0
+
+
+def test_traces_take_up_little_space_after_the_run(run_python):
+    result = run_python(RAISES, sim=1)
+    [trace] = result.out.glob("*.devsan")
+    assert trace.stat().st_size == 16 << 20
+    assert trace.stat().st_blocks * 512 < 2 << 20
+    assert len(result.raised()) == 1
