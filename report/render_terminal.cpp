@@ -165,7 +165,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
                     painted(style, Paint::strong, title[i]));
   }
   if (finding.where) append_place(lines, *finding.where, style);
-  append_wrapped(lines, circumstances(finding), 2, style, Paint::faint);
+  append(lines, circumstances(finding, 2, style));
   if (finding.silence) append_wrapped(lines, silence_text(*finding.silence), 2, style, Paint::faint);
   if (finding.where) {
     append_section(lines, excerpt(*finding.where, marks_for(*finding.where, finding.operands), gutter, style));

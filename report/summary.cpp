@@ -140,7 +140,7 @@ void append_finding(Lines& lines, const Finding& finding, const Style& style) {
                     cut_middle(std::string(base_name(finding.fix->file)) + ":" + std::to_string(finding.fix->line),
                                style.width - 11));
   }
-  append_wrapped(lines, circumstances(finding), 4, style, Paint::faint);
+  for (std::string& line : circumstances(finding, 4, style)) lines.push_back(std::move(line));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace devsan::report {
 namespace {
 
-constexpr std::string_view kDot = " · ";
+const std::string kDot = " · ";
 constexpr std::size_t kMaxOperandRows = 8;
 
 struct OperandRow {
@@ -127,19 +127,30 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   return lines;
 }
 
-std::string circumstances(const Finding& finding) {
-  std::string text;
+Lines circumstances(const Finding& finding, std::size_t indent, const Style& style) {
+  std::vector<std::string> parts;
   if (finding.ranks.size() > 1) {
-    text += "ranks " + ranges_of(finding.ranks) + std::string(kDot);
+    parts.push_back("ranks " + ranges_of(finding.ranks));
   } else if (finding.rank) {
-    text += "rank " + std::to_string(*finding.rank) + std::string(kDot);
+    parts.push_back("rank " + std::to_string(*finding.rank));
   }
-  text += (finding.count > 1 ? "first at step " : "step ") + std::to_string(finding.step) + std::string(kDot);
-  if (finding.phase != trace::Phase::other) text += std::string(name_of(finding.phase)) + std::string(kDot);
-  if (!finding.thread_name.empty()) text += "thread " + printable(finding.thread_name) + std::string(kDot);
-  text += "pid " + std::to_string(finding.pid) + std::string(kDot);
-  text += finding.count == 1 ? "once" : counted(finding.count, "time");
-  return text;
+  parts.push_back((finding.count > 1 ? "first at step " : "step ") + std::to_string(finding.step));
+  if (finding.phase != trace::Phase::other) parts.emplace_back(name_of(finding.phase));
+  if (!finding.thread_name.empty()) parts.push_back("thread " + printable(finding.thread_name));
+  parts.push_back("pid " + std::to_string(finding.pid));
+  parts.push_back(finding.count == 1 ? "once" : counted(finding.count, "time"));
+  std::vector<std::string> texts;
+  for (const std::string& part : parts) {
+    const bool fits = !texts.empty() && indent + columns_of(texts.back() + kDot + part) <= style.width;
+    if (fits) {
+      texts.back() += kDot + part;
+    } else {
+      texts.push_back(part);
+    }
+  }
+  Lines lines;
+  for (const std::string& text : texts) append_wrapped(lines, text, indent, style, Paint::faint);
+  return lines;
 }
 
 std::string ranges_of(const std::vector<int>& ascending) {

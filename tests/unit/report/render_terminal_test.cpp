@@ -173,5 +173,19 @@ TEST_CASE("Columns beyond the line do no harm") {
   CHECK(shown(line_of_code("   \t ", 3, 9), {}).empty());
 }
 
+TEST_CASE("What is told of a finding's circumstances is not broken inside") {
+  Finding finding = samples::plain_attribute();
+  finding.ranks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  finding.thread_name = "MainThread";
+  finding.pid = 17622;
+  finding.count = 12;
+  for (std::size_t width = 60; width <= 110; ++width) {
+    const std::string text = render_finding(finding, {false, width});
+    for (const char* part : {"ranks 0-11", "first at step", "thread MainThread", "pid 17622", "12 times"}) {
+      CHECK_THAT(text, Contains(part));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report
