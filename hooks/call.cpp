@@ -4,6 +4,7 @@
 
 #include "hooks/backward.h"
 #include "hooks/code_table.h"
+#include "hooks/copies.h"
 #include "hooks/lineage.h"
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
@@ -106,6 +107,8 @@ void OutermostCall::made(const c10::TensorImpl* result) noexcept {
     node.how = device == seen_.device ? trace::How::derived : trace::How::moved;
     if (source != nullptr) node.parent = origin_table.find(source);
   }
+  if (node.how == trace::How::moved && source != nullptr) [[unlikely]]
+    note_copy(source, {node.site, node.device});
   const trace::LineageId id = lineage_id(state_.caches, node);
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }

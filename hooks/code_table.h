@@ -32,6 +32,9 @@ class CodeTable {
     return difference <= kAllCodeMarks ? static_cast<std::uint32_t>(difference) : search(code);
   }
 
+  // The same for any code object, without remembering it. With the GIL.
+  std::uint32_t classify(const void* code) const noexcept;
+
   // The number of a code object that marks() was asked about; 0 where the table had no room for it.
   std::uint32_t number(const void* code) noexcept;
 
@@ -53,7 +56,6 @@ class CodeTable {
 
   std::uint32_t search(const void* code) noexcept;
   std::uint32_t learn(const void* code) noexcept;
-  std::uint32_t classify(const void* code) const noexcept;
   void forget(const void* code) noexcept;
   static void deallocate_code(void* code);
 

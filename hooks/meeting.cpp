@@ -9,6 +9,7 @@
 #include "hooks/backward.h"
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
+#include "hooks/examine.h"
 #include "hooks/gradient_check.h"
 #include "hooks/halt.h"
 #include "hooks/meeting_table.h"
@@ -18,7 +19,6 @@
 #include "hooks/runtime.h"
 #include "hooks/short_report.h"
 #include "hooks/silence.h"
-#include "hooks/source_files.h"
 #include "hooks/stack.h"
 #include "hooks/thread_caches.h"
 #include "hooks/thread_start.h"
@@ -86,22 +86,6 @@ void note_python_error(ThreadState& state) noexcept {
   const void* inside_cpp = python_exception_in_flight();
   char buffer[1024];
   keep_error(state, exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer));
-}
-
-// A tensor that no name leads to was made on the way. The expression that made it is its name, where that stands in the
-// function that failed.
-void name_temporaries(std::span<trace::OperandRecord> operands, trace::SiteId site) noexcept {
-  const trace::Position here = runtime.recorder->site(site).user;
-  SourceFiles files;
-  for (trace::OperandRecord& operand : operands) {
-    constexpr unsigned kUnnamed = trace::kGenerator | trace::kDeviceArgument | trace::kWrappedNumber;
-    if (operand.name != trace::StringId::none || (operand.flags & kUnnamed) != 0) continue;
-    operand.name_kind = trace::NameKind::temporary;
-    if (operand.lineage == trace::LineageId::none) continue;
-    const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
-    if (made.file != here.file || made.function != here.function) continue;
-    operand.name = runtime.recorder->intern_string(files.part(made));
-  }
 }
 
 // A process that ends with status 0 on the thread that had raised caught the exception, although that thread ran no
@@ -173,8 +157,8 @@ struct Details {
   trace::SiteId fallback = trace::SiteId::none;  // shown where the thread has no Python frames
 };
 
-trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
-                                     std::span<const trace::OperandRecord> operands, bool needs_gradient) noexcept {
+trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details, OperandList& operands,
+                                     const EvidenceList& evidence) noexcept {
   const Stack stack(state, details.fallback);
   trace::FrameRecord forward[2];
   std::size_t forward_count = 0;
@@ -186,16 +170,17 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
   fixed.site = details.site;
   fixed.op = details.op;
   fixed.phase = stack.phase();
-  if (fixed.phase == trace::Phase::other && needs_gradient) fixed.phase = trace::Phase::forward;
+  if (fixed.phase == trace::Phase::other && operands.requires_grad()) fixed.phase = trace::Phase::forward;
   fixed.step = runtime.step.load(std::memory_order_relaxed);
   fixed.last_step = fixed.step;
   fixed.tid = state.tid;
   fixed.thread_name = state.ring != nullptr ? state.ring->name : trace::StringId::none;
   keep_source_lines(stack.frames());
   keep_source_lines({forward, forward_count});
-  for (const trace::OperandRecord& operand : operands) keep_source_lines(operand.lineage);
-  return runtime.recorder->add_meeting(fixed, operands, stack.frames(), {forward, forward_count},
-                                       stack.native_frames());
+  for (const trace::OperandRecord& operand : operands.records()) keep_source_lines(operand.lineage);
+  keep_source_lines(evidence.records());
+  return runtime.recorder->add_meeting(fixed, operands.records(), stack.frames(), {forward, forward_count},
+                                       stack.native_frames(), evidence.records());
 }
 
 // The place that a report gives as `where`.
@@ -225,12 +210,13 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     trace::Recorder::bump_meeting(known, runtime.step.load(std::memory_order_relaxed));
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
+  EvidenceList evidence;
   if (raised && may_take_gil(state, caller)) {
     const PythonSection section;
-    find_names(state.outer.python, operands.records(), operands.identities());
+    examine(state.outer.python, details.op, details.site, operands, evidence);
   }
   if (raised) name_temporaries(operands.records(), details.site);
-  trace::MeetingPayload* written = write_meeting(state, details, operands.records(), operands.requires_grad());
+  trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};
   meeting_table.add(key, state.epoch, written);
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);

@@ -1,18 +1,19 @@
 // What the program calls an operand: a local variable, `self.bias`, an entry of a list or dict, the parameter of a
-// module. Searches the objects that the Python frames hold, breadth first, so that the shortest name wins.
-//
-// Runs no code of the program (no attribute protocol, no __eq__, no __repr__), keeps no reference, and looks at a
-// bounded number of objects. With the GIL held (PythonSection).
+// module.
 #pragma once
 
 #include <span>
 
-#include "hooks/operand_list.h"
+#include "hooks/object_search.h"
 
 namespace devsan::hooks {
 
-// Fills `name` and `name_kind` of the operands it finds, from the frames of `thread` (a PyThreadState).
-void find_names(const void* thread, std::span<trace::OperandRecord> records,
-                std::span<const OperandIdentity> identities) noexcept;
+// Fills `name` and `name_kind` of the operands that the search has found. With the GIL held (PythonSection).
+void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
+                std::span<const OperandIdentity> identities);
+
+// A tensor that no name leads to was made on the way. The expression that made it is its name, where that stands in the
+// function that failed, at `site`.
+void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept;
 
 }  // namespace devsan::hooks

@@ -1,5 +1,6 @@
 #include "hooks/object_graph.h"
 
+#include "hooks/code_api.h"
 #include "hooks/python_frames.h"
 
 namespace devsan::hooks {
@@ -24,7 +25,7 @@ bool visit_dict(void* dict, LinkKind kind, LinkVisitor& visitor) {
   void* key = nullptr;
   void* value = nullptr;
   for (std::ptrdiff_t k = 0; k < kMaxEntries && python.PyDict_Next(dict, &at, &key, &value) != 0; ++k) {
-    const Link link{kind, k, is_text(key) ? key : nullptr};
+    const Link link{kind, k, is_text(key) ? key : nullptr, key};
     if (value != nullptr && !visitor.link(link, value)) return false;
   }
   return true;
@@ -34,7 +35,7 @@ bool visit_dict(void* dict, LinkKind kind, LinkVisitor& visitor) {
 LinkKind inner_kind(std::string_view attribute) noexcept {
   if (attribute == "_parameters") return LinkKind::parameter;
   if (attribute == "_buffers") return LinkKind::buffer;
-  return LinkKind::attribute;
+  return LinkKind::child;
 }
 
 class InstanceVisitor final : public LinkVisitor {
@@ -59,6 +60,42 @@ bool has_instance_dict(const void* object) noexcept {
          (python.minor >= 11 && has_type_flag(object, kManagedDictFlag));
 }
 
+// What a class statement with `__slots__` keeps in the object itself: members that are references.
+constexpr unsigned kHeapTypeFlag = 9;       // Py_TPFLAGS_HEAPTYPE
+constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
+constexpr std::ptrdiff_t kMemberType = 8;
+constexpr std::ptrdiff_t kMemberOffset = 16;
+constexpr int kObjectMember = 16;  // T_OBJECT_EX
+
+bool visit_slots(const void* object, LinkVisitor& visitor) {
+  const void* type = type_of(object);
+  for (int depth = 0; type != nullptr && depth < 32; ++depth, type = field<const void*>(type, kTypeBase)) {
+    if ((field<unsigned long>(type, kTypeFlags) >> kHeapTypeFlag & 1) == 0) break;
+    const char* member = field<const char*>(type, kTypeMembers);
+    for (int k = 0; member != nullptr && k < 256 && field<const char*>(member, 0) != nullptr; ++k) {
+      const auto offset = field<std::ptrdiff_t>(member, kMemberOffset);
+      void* value =
+          field<int>(member, kMemberType) == kObjectMember && offset > 0 ? field<void*>(object, offset) : nullptr;
+      const Link link{LinkKind::attribute, 0, nullptr, nullptr, field<const char*>(member, 0)};
+      if (value != nullptr && !visitor.link(link, value)) return false;
+      member += kMemberSize;
+    }
+  }
+  return true;
+}
+
+bool has_slots(const void* object) noexcept {
+  const void* type = type_of(object);
+  for (int depth = 0; type != nullptr && depth < 32; ++depth, type = field<const void*>(type, kTypeBase)) {
+    if ((field<unsigned long>(type, kTypeFlags) >> kHeapTypeFlag & 1) == 0) break;
+    const char* member = field<const char*>(type, kTypeMembers);
+    if (member != nullptr && field<const char*>(member, 0) != nullptr) return true;
+  }
+  return false;
+}
+
+constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
+
 // Modules hold the world, types hold their code: neither is how a program names a tensor.
 bool leads_nowhere(const void* object) noexcept {
   return is_type(object) || is_text(object) || type_name(object) == "module" || type_name(object) == "function";
@@ -70,6 +107,11 @@ std::string_view type_name(const void* object) noexcept {
   return field<const char*>(type_of(object), kTypeName);
 }
 
+bool leads_on(const void* object) noexcept {
+  return is_list(object) || is_tuple(object) || is_dict(object) ||
+         (!leads_nowhere(object) && (has_instance_dict(object) || has_slots(object) || is_builtin(object, "method")));
+}
+
 void visit_links(void* object, LinkVisitor& visitor) {
   if (is_list(object)) {
     visit_sequence(field<const char*>(object, kListItems), size_of(object), visitor);
@@ -77,7 +119,10 @@ void visit_links(void* object, LinkVisitor& visitor) {
     visit_sequence(static_cast<const char*>(object) + kTupleItems, size_of(object), visitor);
   } else if (is_dict(object)) {
     visit_dict(object, LinkKind::key, visitor);
-  } else if (!leads_nowhere(object) && has_instance_dict(object)) {
+  } else if (is_builtin(object, "method")) {
+    visitor.link({LinkKind::attribute, 0, nullptr, nullptr, "__self__"}, field<void*>(object, kMethodSelf));
+  } else if (!leads_nowhere(object)) {
+    if (!visit_slots(object, visitor) || !has_instance_dict(object)) return;
     void* dict = python.PyObject_GenericGetDict(object, nullptr);
     if (dict == nullptr) return;
     InstanceVisitor instance(visitor);
@@ -89,12 +134,10 @@ void visit_links(void* object, LinkVisitor& visitor) {
 void visit_frame(const void* frame, bool globals, LinkVisitor& visitor) {
   const void* code = frame_code(frame);
   if (code == nullptr || type_of(code) != python.code_type) return;
-  const void* names = frame_layout.local_names != 0 ? field<const void*>(code, frame_layout.local_names) : nullptr;
-  for (std::ptrdiff_t k = 0; names != nullptr && is_tuple(names) && k < size_of(names); ++k) {
+  for (std::ptrdiff_t k = 0; const void* name = code_local_name(code, k); ++k) {
     const auto at = k * static_cast<std::ptrdiff_t>(sizeof(void*));
     auto* object = const_cast<void*>(frame_reference(frame, frame_layout.locals + at));
-    if (object != nullptr && type_name(object) == "cell") object = field<void*>(object, kCellContent);
-    const void* name = field<const void*>(names, kTupleItems + at);
+    if (object != nullptr && is_builtin(object, "cell")) object = field<void*>(object, kCellContent);
     if (object != nullptr && !visitor.link({LinkKind::local, k, name}, object)) return;
   }
   if (!globals) return;

@@ -14,6 +14,7 @@ enum class LinkKind : unsigned char {
   key,        // ['name'], or [...] where the key is no str
   parameter,  // .name, through nn.Module's _parameters
   buffer,     // .name, through nn.Module's _buffers
+  child,      // .name, through nn.Module's _modules
   gradient,   // .grad
   local,      // name
   global,     // name
@@ -23,10 +24,15 @@ struct Link {
   LinkKind kind;
   std::ptrdiff_t index = 0;
   const void* name = nullptr;  // a str, alive as long as the container
+  const void* key = nullptr;   // of a dictionary, whatever it is; as long
+  const char* text = nullptr;  // the name where there is no str: of a slot
 };
 
 // "Linear", "collections.OrderedDict": the name that the type itself carries.
 std::string_view type_name(const void* object) noexcept;
+
+// Whether an object has attributes of its own, or entries, that lead on to others.
+bool leads_on(const void* object) noexcept;
 
 class LinkVisitor {
  public:

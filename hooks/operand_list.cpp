@@ -124,7 +124,7 @@ void OperandList::tensor(int argument, int element, const c10::TensorImpl* tenso
   requires_grad_ = requires_grad_ || tensor->requires_grad();
   trace::OperandRecord* record = add(argument, element, device_slot(TensorFields::device(tensor)));
   if (record == nullptr) return;
-  identities_[count_ - 1] = {python_object(*tensor->pyobj_slot()), tensor};
+  identities_[count_ - 1] = {python_object(*tensor->pyobj_slot()), tensor, nullptr};
   record->dtype = runtime.recorder->intern_string(dtype_name(TensorFields::dtype(tensor)));
   if (tensor->is_wrapped_number()) record->flags |= trace::kWrappedNumber;
   if (tensor->requires_grad()) record->flags |= trace::kRequiresGrad;
@@ -142,7 +142,7 @@ void OperandList::generator(int argument, const at::Generator& generator) {
   trace::OperandRecord* record = add(argument, -1, device_slot(device_key(generator.device())));
   if (record == nullptr) return;
   record->flags = trace::kGenerator;
-  identities_[count_ - 1].object = generator.pyobj();
+  identities_[count_ - 1] = {generator.pyobj(), nullptr, generator.unsafeGetGeneratorImpl()};
 }
 
 void OperandList::device(int argument, c10::Device device) {

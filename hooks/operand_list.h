@@ -13,6 +13,7 @@ namespace devsan::hooks {
 struct OperandIdentity {
   const void* object = nullptr;             // its PyObject; null where Python has none
   const c10::TensorImpl* tensor = nullptr;  // null for generators and device arguments
+  const void* generator = nullptr;          // its c10::GeneratorImpl; most have no PyObject of their own
 };
 
 class OperandList final : public OperandSink {

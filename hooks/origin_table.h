@@ -26,12 +26,33 @@ class OriginTable {
     return trace::LineageId::none;
   }
 
+  // Says of a storage that it was copied to another device; a tag of no node where it has none. The caller holds a
+  // reference to the storage.
+  void mark_copied(const void* storage) noexcept {
+    const std::uint64_t key = key_of(storage);
+    for (auto& slot : buckets_[bucket_of(key)].slots) {
+      std::uint64_t entry = slot.load(std::memory_order_relaxed);
+      if ((entry & kKeyMask) != key) continue;
+      slot.compare_exchange_strong(entry, entry | kCopied, std::memory_order_relaxed);
+      return;
+    }
+    vacancy(storage)->store(key | kCopied, std::memory_order_relaxed);
+  }
+  bool copied(const void* storage) const noexcept {
+    const std::uint64_t key = key_of(storage);
+    for (const auto& slot : buckets_[bucket_of(key)].slots) {
+      const std::uint64_t entry = slot.load(std::memory_order_relaxed);
+      if ((entry & kKeyMask) == key) return (entry & kCopied) != 0;
+    }
+    return false;
+  }
+
   // The place for a storage's tag: where it can be stored, or null when the storage has one. The caller holds a
   // reference to the storage.
   std::atomic<std::uint64_t>* vacancy(const void* storage) noexcept {
     const std::uint64_t key = key_of(storage);
     auto& slots = buckets_[bucket_of(key)].slots;
-    std::atomic<std::uint64_t>* vacant = &slots[(key >> kNodeBits) % kWays];
+    std::atomic<std::uint64_t>* vacant = &slots[(key >> kKeyShift) % kWays];
     for (auto& slot : slots) {
       const std::uint64_t entry = slot.load(std::memory_order_relaxed);
       if ((entry & kKeyMask) == key) return nullptr;
@@ -51,19 +72,20 @@ class OriginTable {
   }
 
  private:
-  // 47 bits of address, of which the allocator leaves the low 4 zero, and 21 bits of node:
-  //   63                       21 20              0
-  //   [ address >> 4           ] [ lineage node   ]
-  static constexpr unsigned kNodeBits = 21;
-  static constexpr std::uint64_t kNodeMask = (std::uint64_t{1} << kNodeBits) - 1;
-  static constexpr std::uint64_t kKeyMask = ~kNodeMask;
+  // 47 bits of address, of which the allocator leaves the low 4 zero, a bit, and 20 bits of node:
+  //   63                       21 20       19              0
+  //   [ address >> 4           ] [ copied ] [ lineage node ]
+  static constexpr unsigned kKeyShift = 21;
+  static constexpr std::uint64_t kCopied = std::uint64_t{1} << (kKeyShift - 1);
+  static constexpr std::uint64_t kNodeMask = kCopied - 1;
+  static constexpr std::uint64_t kKeyMask = ~(kNodeMask | kCopied);
   static constexpr std::size_t kWays = 4;
   static constexpr std::size_t kBuckets = 1 << 15;
 
   static std::uint64_t key_of(const void* storage) noexcept {
-    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(storage)) >> 4 << kNodeBits;
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(storage)) >> 4 << kKeyShift;
   }
-  static std::size_t bucket_of(std::uint64_t key) noexcept { return (key >> kNodeBits) * 0x9E3779B97F4A7C15u >> 49; }
+  static std::size_t bucket_of(std::uint64_t key) noexcept { return (key >> kKeyShift) * 0x9E3779B97F4A7C15u >> 49; }
   static_assert(kBuckets == 1 << 15, "bucket_of yields 15 bits");
 
   struct alignas(32) Bucket {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "hooks/code_table.h"
+#include "hooks/copies.h"
 #include "hooks/python_api.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
@@ -134,6 +135,7 @@ trace::Position position_of(const FramePosition& frame) noexcept {
 void reset_sites_after_fork() noexcept {
   site_index.reset_lock();
   code_table.reset_after_fork();
+  reset_copies_after_fork();
 }
 
 }  // namespace devsan::hooks

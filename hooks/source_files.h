@@ -21,6 +21,9 @@ class SourceFiles {
   // large, or has no such line.
   void keep(trace::StringId file, int line) noexcept { text(file, line, true); }
 
+  // A line's text, without keeping it.
+  std::string_view line(trace::StringId file, int number) noexcept { return text(file, number, false); }
+
   // The part of one line between two byte columns; empty where it is not known.
   std::string_view part(const trace::Position& position) noexcept;
 

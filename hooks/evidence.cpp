@@ -1,0 +1,52 @@
+#include "hooks/evidence.h"
+
+#include "hooks/runtime.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+bool same_line(const trace::Position& a, const trace::Position& b) noexcept {
+  return a.file == b.file && a.function == b.function && a.line == b.line;
+}
+
+// Whether an operator at `site` was called on the line `at`, or in a statement that goes on to it.
+bool called_at(const trace::Position& site, const trace::Position& at) noexcept {
+  return site.file == at.file && site.function == at.function && site.line <= at.line && at.line <= site.end_line;
+}
+
+}  // namespace
+
+void EvidenceList::add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at,
+                       std::string_view text) noexcept {
+  if (count_ == records_.size() || operand >= trace::kWholeFinding) return;
+  trace::EvidenceRecord record{};
+  record.at = at;
+  record.text = runtime.recorder->intern_string(text);
+  record.kind = kind;
+  record.operand = static_cast<std::uint8_t>(operand);
+  for (const trace::EvidenceRecord& known : records()) {
+    if (known.kind == kind && known.operand == record.operand && known.text == record.text && same_line(known.at, at)) {
+      return;
+    }
+  }
+  records_[count_++] = record;
+}
+
+std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
+                                      const std::vector<Candidate>& candidates) {
+  bool alone = !candidates.empty();
+  for (const Candidate& one : candidates) alone = alone && one.certain && same_line(one.at, candidates.front().at);
+  if (alone) return candidates.front().at;
+  const trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position site = runtime.recorder->site(made.site).user;
+  const Candidate* match = nullptr;
+  for (const Candidate& one : candidates) {
+    if (!called_at(site, one.at)) continue;
+    if (match != nullptr && !same_line(match->at, one.at)) return std::nullopt;
+    match = &one;
+  }
+  return match != nullptr ? std::optional(match->at) : std::nullopt;
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,66 @@
+// What can be found out about the operands of an operator that PyTorch refused, beside their names and histories: who
+// holds them, and which lines of the program put them there (trace/evidence_kinds.def).
+//
+// Nothing is said that is not certain: where two assignments may have stored a value, and its history tells of neither,
+// there is no evidence. With the GIL (PythonSection); bounded; runs no code of the program. May throw std::bad_alloc.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "hooks/object_search.h"
+#include "hooks/own_code.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+class EvidenceList {
+ public:
+  // Dropped when it is said already, or when there is no more room.
+  void add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at, std::string_view text) noexcept;
+  std::span<const trace::EvidenceRecord> records() const noexcept { return {records_.data(), count_}; }
+
+ private:
+  std::array<trace::EvidenceRecord, 64> records_{};
+  std::size_t count_ = 0;
+};
+
+// One finding, and what is known of it so far.
+struct Inquiry {
+  const void* innermost;  // frame
+  const ObjectSearch& search;
+  std::span<const trace::OperandRecord> operands;
+  std::span<const OperandIdentity> identities;
+  const OwnCode& own_code;
+  EvidenceList& found;
+};
+
+// Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
+struct Candidate {
+  trace::Position at;
+  bool certain;
+};
+// The only one, if it is certain; else the one on whose line the operand's value was made.
+std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
+                                      const std::vector<Candidate>& candidates);
+
+// Where attribute `name` of `holder` was stored.
+std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
+                                               const void* name);
+
+bool is_torch_module(const void* object) noexcept;
+
+// The collectors. Each adds what it finds about one operand.
+void find_binding(const Inquiry& inquiry, std::size_t operand);
+void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
+void find_holder(const Inquiry& inquiry, std::size_t operand);
+void find_modules(const Inquiry& inquiry, std::size_t operand);
+void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
+void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
+void find_default_argument(const Inquiry& inquiry, std::size_t operand);
+void find_copied_away(const Inquiry& inquiry, std::size_t operand);
+
+}  // namespace devsan::hooks

@@ -1,0 +1,156 @@
+// Who keeps an operand as an attribute, and where that attribute was stored.
+#include <algorithm>
+
+#include "hooks/byte_code.h"
+#include "hooks/code_table.h"
+#include "hooks/evidence.h"
+#include "hooks/python_frames.h"
+#include "hooks/sites.h"
+#include "hooks/variable_stores.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxFrames = 24;
+constexpr int kMaxLinks = 8;
+
+bool is_attribute(LinkKind kind) noexcept {
+  return kind == LinkKind::attribute || kind == LinkKind::child || kind == LinkKind::parameter ||
+         kind == LinkKind::buffer;
+}
+
+// `receiver.name = value` in byte code: the value, the receiver, and the store.
+struct AttributeStore {
+  int offset = 0;
+  const void* receiver = nullptr;  // the variable; null where it is an expression
+  bool constant = false;           // None, or a number: no tensor, and nothing that leads to one
+};
+
+std::vector<AttributeStore> stores_of_attribute(const void* code, const void* name) {
+  std::vector<AttributeStore> stores;
+  if (!mentions(code, name)) return stores;
+  const ByteCode byte_code(code);
+  const auto& all = byte_code.instructions();
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all[k].operation != Operation::store_attribute || !same_name(all[k].operand, name)) continue;
+    AttributeStore store{all[k].offset};
+    if (k >= 1 && all[k - 1].operation == Operation::load_variable) store.receiver = all[k - 1].operand;
+    store.constant = k >= 2 && store.receiver != nullptr && all[k - 2].operation == Operation::load_constant;
+    stores.push_back(store);
+  }
+  return stores;
+}
+
+// What a variable refers to in a function that runs now.
+class VariableValue final : public LinkVisitor {
+ public:
+  VariableValue(const void* frame, const void* name) : name_(name) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+  }
+  const void* value() const { return value_; }
+  bool link(const Link& link, void* object) override {
+    if (!same_name(link.name, name_)) return true;
+    value_ = object;
+    return false;
+  }
+
+ private:
+  const void* name_;
+  const void* value_ = nullptr;
+};
+
+enum class Receiver { holder, other, unknown };
+
+// Whether the variable `name` of a function is the holder: told by a frame that runs the function.
+Receiver receiver_in_frames(const void* innermost, const void* code, const void* name, const void* holder) {
+  const void* frame = innermost;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    if (frame_code(frame) != code) continue;
+    const VariableValue variable(frame, name);
+    if (variable.value() == nullptr) return Receiver::unknown;
+    return variable.value() == holder ? Receiver::holder : Receiver::other;
+  }
+  return Receiver::unknown;
+}
+
+// The methods of the holder's type store by their first argument.
+void add_stores_by_type(std::vector<Candidate>& candidates, std::vector<const void*>& looked_at, const void* holder,
+                        const void* name) {
+  for (const void* function : functions_of_type(type_of(holder))) {
+    const void* code = code_of_function(function);
+    if (code_arguments(code) < 1 || (code_table.classify(code) & kTorchCode) != 0) continue;
+    looked_at.push_back(code);
+    for (const AttributeStore& store : stores_of_attribute(code, name)) {
+      if (store.constant || !same_name(store.receiver, code_local_name(code, 0))) continue;
+      candidates.push_back({position_of({code, store.offset}), true});
+    }
+  }
+}
+
+// Anybody else may store it, too. What a method stores by its first argument belongs to that method's class.
+void add_stores_by_others(std::vector<Candidate>& candidates, const std::vector<const void*>& looked_at,
+                          const Inquiry& inquiry, const void* holder, const void* name) {
+  for (const void* code : inquiry.own_code.code()) {
+    if (std::ranges::find(looked_at, code) != looked_at.end()) continue;
+    for (const AttributeStore& store : stores_of_attribute(code, name)) {
+      if (store.constant || is_name(store.receiver, "self")) continue;
+      const Receiver receiver = store.receiver == nullptr
+                                    ? Receiver::unknown
+                                    : receiver_in_frames(inquiry.innermost, code, store.receiver, holder);
+      if (receiver != Receiver::other) {
+        candidates.push_back({position_of({code, store.offset}), receiver == Receiver::holder});
+      }
+    }
+  }
+}
+
+std::string type_and(const void* holder, const std::string& path) {
+  return std::string(type_name(holder)) + path;
+}
+
+}  // namespace
+
+std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
+                                               const void* name) {
+  std::vector<Candidate> candidates;
+  std::vector<const void*> looked_at;
+  if (name == nullptr) return std::nullopt;
+  add_stores_by_type(candidates, looked_at, holder, name);
+  add_stores_by_others(candidates, looked_at, inquiry, holder, name);
+  return choose(inquiry, operand, candidates);
+}
+
+void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
+  const ObjectSearch& search = inquiry.search;
+  std::uint32_t at = search.sighting(operand).place;
+  for (int links = 0; at != kNoPlace && !search.is_root(at) && links < kMaxLinks; ++links) {
+    const Place& place = search.place(at);
+    at = place.parent;
+    if (!is_attribute(place.link.kind)) continue;
+    const void* holder = search.place(at).object;
+    if (const auto position = attribute_store(inquiry, operand, holder, place.link.name)) {
+      inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *position,
+                        type_and(holder, written(place.link)));
+    }
+  }
+}
+
+void find_holder(const Inquiry& inquiry, std::size_t operand) {
+  const ObjectSearch& search = inquiry.search;
+  const Sighting& sighting = search.sighting(operand);
+  if (sighting.place == kNoPlace || sighting.gradient) return;
+  std::string path;
+  for (std::uint32_t at = sighting.place; !search.is_root(at); at = search.place(at).parent) {
+    const Place& place = search.place(at);
+    path = written(place.link) + path;
+    if (place.link.kind == LinkKind::index || place.link.kind == LinkKind::key) continue;
+    if (place.link.kind != LinkKind::attribute) return;
+    const void* holder = search.place(place.parent).object;
+    const auto kind =
+        is_torch_module(holder) ? trace::EvidenceKind::held_by_module : trace::EvidenceKind::held_by_object;
+    return inquiry.found.add(kind, operand, {}, type_and(holder, path));
+  }
+}
+
+}  // namespace devsan::hooks

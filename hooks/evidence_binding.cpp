@@ -1,0 +1,149 @@
+// Where the variable that an operand goes by got its value.
+#include "hooks/byte_code.h"
+#include "hooks/code_table.h"
+#include "hooks/evidence.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/sites.h"
+#include "hooks/variable_stores.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxFrames = 24;
+
+struct Variable {
+  const void* frame = nullptr;
+  const void* name = nullptr;
+  bool global = false;
+};
+
+const void* globals_of(const void* frame) noexcept {
+  return frame_reference(frame, frame_layout.globals);
+}
+
+bool runs_python(const void* frame) noexcept {
+  const void* code = frame_code(frame);
+  return code != nullptr && type_of(code) == python.code_type && (code_table.marks(code) & kNoCode) == 0;
+}
+
+// A variable of a frame that is bound to an object.
+class FindVariable final : public LinkVisitor {
+ public:
+  FindVariable(const void* frame, const void* object) : object_(object) {
+    // The variables of a module's body are its globals.
+    const bool body = is_module_body(frame_code(frame));
+    visit_frame(frame, body, *this);
+    if (found_.name != nullptr) found_.frame = frame;
+  }
+  const Variable& found() const { return found_; }
+  bool link(const Link& link, void* object) override {
+    if (object != object_ || link.name == nullptr) return true;
+    found_ = {nullptr, link.name, link.kind == LinkKind::global};
+    return false;
+  }
+
+ private:
+  const void* object_;
+  Variable found_;
+};
+
+// The nearest frame outside `frame`, not of torch, that has the object in a variable.
+Variable in_callers(const void* frame, const void* object) {
+  frame = frame_previous(frame);
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    if (!runs_python(frame) || (code_table.marks(frame_code(frame)) & kTorchCode) != 0) continue;
+    const FindVariable search(frame, object);
+    if (search.found().name != nullptr) return search.found();
+  }
+  return {};
+}
+
+void add_stores(std::vector<Candidate>& candidates, const void* code, const std::vector<int>& offsets, bool certain) {
+  for (const int offset : offsets) candidates.push_back({position_of({code, offset}), certain});
+}
+
+// Stores of a shared local by the functions that are defined inside.
+void add_inner_stores(std::vector<Candidate>& candidates, const void* code, const void* name, int depth) {
+  const void* constants = code_constants(code);
+  if (constants == nullptr || !is_tuple(constants) || depth > 4) return;
+  for (std::ptrdiff_t k = 0; k < size_of(constants); ++k) {
+    const void* inner = field<const void*>(constants, kTupleItems + k * static_cast<std::ptrdiff_t>(sizeof(void*)));
+    if (inner == nullptr || type_of(inner) != python.code_type) continue;
+    add_stores(candidates, inner, all_stores(ByteCode(inner), Operation::store_cell, name), true);
+    add_inner_stores(candidates, inner, name, depth + 1);
+  }
+}
+
+void add_global_stores(std::vector<Candidate>& candidates, const Inquiry& inquiry, const Variable& variable) {
+  const void* file = field<const void*>(frame_code(variable.frame), code_members.filename);
+  for (const void* code : inquiry.own_code.code()) {
+    if (!same_name(field<const void*>(code, code_members.filename), file) || !mentions(code, variable.name)) continue;
+    add_stores(candidates, code, all_stores(ByteCode(code), Operation::store_global, variable.name), true);
+  }
+}
+
+// The frame that runs the body of the module whose global it is; null where that has ended.
+const void* module_frame(const Variable& variable) noexcept {
+  const void* frame = variable.frame;
+  for (int depth = 0; frame != nullptr && depth < 256; ++depth, frame = frame_previous(frame)) {
+    if (runs_python(frame) && globals_of(frame) == globals_of(variable.frame) && is_module_body(frame_code(frame))) {
+      return frame;
+    }
+  }
+  return nullptr;
+}
+
+struct Binding {
+  std::vector<Candidate> candidates;
+  bool handed_in = false;  // nothing in the function stores it: an argument, or a variable of a function around
+};
+
+Binding binding_of(const Inquiry& inquiry, const Variable& variable) {
+  Binding binding;
+  const void* frame = variable.global ? module_frame(variable) : variable.frame;
+  if (frame != nullptr) {
+    const void* code = frame_code(frame);
+    const ReachingStores stores = stores_reaching(ByteCode(code), frame_instruction(frame, code), variable.name);
+    add_stores(binding.candidates, code, stores.offsets, !stores.from_start);
+    if (!variable.global) add_inner_stores(binding.candidates, code, variable.name, 0);
+  }
+  if (variable.global) {
+    add_global_stores(binding.candidates, inquiry, variable);
+    // What the body of a module did that has ended is not known.
+    for (Candidate& one : binding.candidates) one.certain = one.certain && frame != nullptr;
+  }
+  binding.handed_in = !variable.global && binding.candidates.empty();
+  return binding;
+}
+
+}  // namespace
+
+void find_binding(const Inquiry& inquiry, std::size_t operand) {
+  std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace) return;
+  // An entry is put where its list or dictionary is known; an attribute is another matter.
+  const auto is_entry = [&] {
+    const LinkKind kind = inquiry.search.place(at).link.kind;
+    return kind == LinkKind::index || kind == LinkKind::key;
+  };
+  while (!inquiry.search.is_root(at) && is_entry()) at = inquiry.search.place(at).parent;
+  if (!inquiry.search.is_root(at)) return;
+  const Place& root = inquiry.search.place(at);
+  Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};
+  for (int hops = 0; variable.name != nullptr && hops < kMaxFrames; ++hops) {
+    const Binding binding = binding_of(inquiry, variable);
+    if (!binding.handed_in) {
+      char buffer[256];
+      if (const auto position = choose(inquiry, operand, binding.candidates)) {
+        inquiry.found.add(trace::EvidenceKind::bound_at, operand, *position,
+                          text_of(variable.name, buffer, sizeof buffer));
+      }
+      return;
+    }
+    variable = in_callers(variable.frame, root.object);
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,133 @@
+// Functions that have to do with an operand: the one whose argument's default value it is, and the hooks that run when
+// the module that owns it is called.
+#include <algorithm>
+#include <string>
+
+#include "hooks/byte_code.h"
+#include "hooks/code_table.h"
+#include "hooks/evidence.h"
+#include "hooks/python_frames.h"
+#include "hooks/sites.h"
+#include "hooks/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxDecorators = 16;
+constexpr int kMaxModules = 32;
+
+std::string qualified_name(const void* code) {
+  char buffer[256];
+  const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
+  return std::string(text_of(field<const void*>(code, name), buffer, sizeof buffer));
+}
+
+// The line with the function's `def`: the first line of its code is that of its decorators.
+trace::Position definition(const void* code) {
+  trace::Position at = position_of({code, 0});
+  at.line = at.end_line = code_first_line(code);
+  at.column = at.end_column = -1;
+  SourceFiles files;
+  for (int line = at.line; line < at.line + kMaxDecorators; ++line) {
+    std::string_view text = files.line(at.file, line);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (!text.starts_with("def ") && !text.starts_with("async def ")) continue;
+    at.line = at.end_line = line;
+    break;
+  }
+  return at;
+}
+
+// The name of the argument whose default value an object is; null where it is none.
+const void* argument_with_default(const void* function, const void* object) {
+  const void* code = code_of_function(function);
+  const void* defaults = code_api().PyFunction_GetDefaults(const_cast<void*>(function));
+  if (defaults != nullptr && is_tuple(defaults)) {
+    for (std::ptrdiff_t k = 0; k < size_of(defaults); ++k) {
+      if (tuple_entry(defaults, k) == object)
+        return code_local_name(code, code_arguments(code) - size_of(defaults) + k);
+    }
+  }
+  void* by_name = code_api().PyFunction_GetKwDefaults(const_cast<void*>(function));
+  std::ptrdiff_t at = 0;
+  void* key = nullptr;
+  void* value = nullptr;
+  while (by_name != nullptr && is_dict(by_name) && python.PyDict_Next(by_name, &at, &key, &value) != 0) {
+    if (value == object) return key;
+  }
+  return nullptr;
+}
+
+// Where the program registers a hook: the only call, or the only one that names it.
+std::optional<trace::Position> registration(const Inquiry& inquiry, const void* hook_code) {
+  std::vector<trace::Position> all;
+  std::vector<trace::Position> naming;
+  const void* name = field<const void*>(hook_code, code_members.name);
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions(code, "register_forward_pre_hook")) continue;
+    const ByteCode byte_code(code);
+    const auto& instructions = byte_code.instructions();
+    for (std::size_t k = 0; k < instructions.size(); ++k) {
+      const Instruction& one = instructions[k];
+      if (one.operation != Operation::load_attribute || !is_name(one.operand, "register_forward_pre_hook")) continue;
+      all.push_back(position_of({code, one.offset}));
+      for (std::size_t next = k + 1; next < std::min(k + 5, instructions.size()); ++next) {
+        if (same_name(instructions[next].operand, name)) naming.push_back(all.back());
+      }
+    }
+  }
+  if (naming.size() == 1) return naming.front();
+  if (naming.empty() && all.size() == 1) return all.front();
+  return std::nullopt;
+}
+
+void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook) {
+  const void* function = function_behind(hook);
+  if (function == nullptr) return;
+  const void* code = code_of_function(function);
+  const auto at = registration(inquiry, code);
+  inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code),
+                    qualified_name(code));
+}
+
+void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
+  if (attributes == nullptr) return;
+  void* hooks = dict_entry(attributes, "_forward_pre_hooks");
+  std::ptrdiff_t at = 0;
+  void* key = nullptr;
+  void* value = nullptr;
+  while (hooks != nullptr && is_dict(hooks) && python.PyDict_Next(hooks, &at, &key, &value) != 0) {
+    add_hook(inquiry, operand, value);
+  }
+  // A `forward` of the module's own stands before the one of its class: some libraries so wrap it.
+  if (const void* replaced = dict_entry(attributes, "forward")) add_hook(inquiry, operand, replaced);
+  python.Py_DecRef(attributes);
+}
+
+}  // namespace
+
+void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  const void* object = sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object;
+  for (const void* function : inquiry.own_code.functions()) {
+    const void* argument = object != nullptr ? argument_with_default(function, object) : nullptr;
+    if (argument == nullptr) continue;
+    char buffer[256];
+    const void* code = code_of_function(function);
+    inquiry.found.add(trace::EvidenceKind::default_argument, operand, definition(code),
+                      qualified_name(code) + "(" + std::string(text_of(argument, buffer, sizeof buffer)) + ")");
+    return;
+  }
+}
+
+void find_forward_hooks(const Inquiry& inquiry, std::size_t operand) {
+  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
+  for (int depth = 0; at != nullptr && depth < kMaxModules; ++depth) {
+    add_hooks_of_module(inquiry, operand, at->holder);
+    at = inquiry.search.parent_module(at->holder);
+  }
+}
+
+}  // namespace devsan::hooks

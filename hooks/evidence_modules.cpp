@@ -1,0 +1,87 @@
+// How the module that owns an operand is put together with others.
+#include <string>
+#include <unordered_set>
+
+#include "hooks/evidence.h"
+#include "hooks/optimizer_state.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxLookedAt = 256;
+
+// The module that no other one has as a child, above `module`.
+const void* root_of(const ObjectSearch& search, const void* module) {
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    const Holding* parent = search.parent_module(module);
+    if (parent == nullptr) break;
+    module = parent->holder;
+  }
+  return module;
+}
+
+bool is_below(const ObjectSearch& search, const void* module, const void* root) {
+  for (int depth = 0; depth < kMaxDepth && module != nullptr; ++depth) {
+    if (module == root) return true;
+    const Holding* parent = search.parent_module(module);
+    module = parent != nullptr ? parent->holder : nullptr;
+  }
+  return false;
+}
+
+// A way to an object through containers and objects that are no modules, from its end.
+struct Way {
+  const void* object;
+  std::string path;
+};
+
+// The nearest module that keeps `root` otherwise than as a child; reports the attribute that begins the way there.
+void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  std::vector<Way> ways{{root, ""}};
+  std::unordered_set<const void*> seen{root};
+  for (std::size_t k = 0; k < ways.size() && ways.size() < kMaxLookedAt; ++k) {
+    for (const Holding& holding : inquiry.search.holdings_of(ways[k].object)) {
+      if (!seen.insert(holding.holder).second) continue;
+      const std::string path = written(holding.link) + ways[k].path;
+      if (!is_torch_module(holding.holder)) {
+        ways.push_back({holding.holder, path});
+        continue;
+      }
+      if (holding.link.kind != LinkKind::attribute || is_below(inquiry.search, holding.holder, root)) continue;
+      const auto at = attribute_store(inquiry, operand, holding.holder, holding.link.name);
+      inquiry.found.add(trace::EvidenceKind::module_not_registered, operand, at.value_or(trace::Position{}),
+                        std::string(type_name(holding.holder)) + path);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+bool is_torch_module(const void* object) noexcept {
+  if (is_list(object) || is_tuple(object) || is_dict(object) || !leads_on(object)) return false;
+  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
+  if (dict == nullptr) return false;
+  bool module = is_dict(dict);
+  for (const char* part : {"_parameters", "_buffers", "_modules"}) {
+    const void* entries = module ? dict_entry(dict, part) : nullptr;
+    module = entries != nullptr && is_dict(entries);
+  }
+  python.Py_DecRef(dict);
+  return module;
+}
+
+void find_modules(const Inquiry& inquiry, std::size_t operand) {
+  const void* tensor = inquiry.identities[operand].object;
+  const Holding* owner = inquiry.search.owner(tensor);
+  if (owner == nullptr) return;
+  const void* root = root_of(inquiry.search, owner->holder);
+  if (root != owner->holder) {
+    inquiry.found.add(trace::EvidenceKind::root_name, operand, {}, name_in_modules(inquiry.search, tensor));
+  }
+  find_unregistered(inquiry, operand, root);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,53 @@
+#include "hooks/examine.h"
+
+#include <new>
+
+#include "hooks/names.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+void collect(const Inquiry& inquiry, trace::OperatorId op) {
+  const auto text = [](trace::StringId id) { return runtime.recorder->string(id); };
+  const trace::OddOperands odd(text(runtime.recorder->operator_name(op)), inquiry.operands, text,
+                               [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
+  for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
+    if (!odd.odd(inquiry.operands[k])) continue;
+    find_holder(inquiry, k);
+    find_binding(inquiry, k);
+    find_attribute_stores(inquiry, k);
+    find_modules(inquiry, k);
+    find_forward_hooks(inquiry, k);
+    find_optimizer_state(inquiry, k);
+    find_default_argument(inquiry, k);
+    find_copied_away(inquiry, k);
+  }
+  // Of the others, which are right, it helps to know where they come from.
+  for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
+    if (odd.odd(inquiry.operands[k])) continue;
+    find_binding(inquiry, k);
+    find_modules(inquiry, k);
+  }
+}
+
+}  // namespace
+
+void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
+             EvidenceList& evidence) noexcept {
+  try {
+    const void* innermost = current_frame(thread);
+    ObjectSearch search(operands.records(), operands.identities(), site);
+    search.run(innermost);
+    give_names(search, operands.records(), operands.identities());
+    if (!code_api().complete) return;
+    const OwnCode own_code(innermost);
+    collect({innermost, search, operands.records(), operands.identities(), own_code, evidence}, op);
+  } catch (const std::bad_alloc&) {  // names are worth no failure
+  }
+}
+
+}  // namespace devsan::hooks

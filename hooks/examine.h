@@ -1,0 +1,15 @@
+// Everything that Python's objects tell of the operands that PyTorch refused: what they are called, who holds them, and
+// which lines of the program put them there.
+#pragma once
+
+#include "hooks/evidence.h"
+#include "hooks/operand_list.h"
+
+namespace devsan::hooks {
+
+// Fills in names of operands and adds evidence, from the frames of `thread` (a PyThreadState), which called `op` at
+// `site`. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
+void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
+             EvidenceList& evidence) noexcept;
+
+}  // namespace devsan::hooks

@@ -1,0 +1,60 @@
+#include "hooks/optimizer_state.h"
+
+#include "hooks/code_api.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+// An optimizer is what has parameter groups beside its state.
+bool is_optimizer(const void* object) noexcept {
+  if (is_dict(object) || !leads_on(object)) return false;
+  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
+  if (dict == nullptr) return false;
+  const void* groups = dict_entry(dict, "param_groups");
+  python.Py_DecRef(dict);
+  return groups != nullptr && is_list(groups);
+}
+
+std::string text(const void* name) {
+  char buffer[256];
+  return std::string(text_of(name, buffer, sizeof buffer));
+}
+
+std::string name_of_parameter(const ObjectSearch& search, const void* parameter) {
+  const std::string name = name_in_modules(search, parameter);
+  if (!name.empty()) return name;
+  const std::uint32_t place = search.find_place(parameter);
+  return place != kNoPlace ? search.path_to(place) : "a parameter";
+}
+
+}  // namespace
+
+std::string name_in_modules(const ObjectSearch& search, const void* tensor) {
+  const Holding* at = search.owner(tensor);
+  std::string path;
+  for (int depth = 0; at != nullptr && depth < kMaxDepth; ++depth) {
+    path = text(at->link.name) + (path.empty() ? "" : ".") + path;
+    at = search.parent_module(at->holder);
+  }
+  return path;
+}
+
+OptimizerState optimizer_state(const ObjectSearch& search, const void* tensor) {
+  for (const Holding& entry : search.holdings_of(tensor)) {
+    if (entry.link.kind != LinkKind::key || entry.link.name == nullptr) continue;
+    for (const Holding& of_parameter : search.holdings_of(entry.holder)) {
+      if (of_parameter.link.kind != LinkKind::key || of_parameter.link.key == nullptr) continue;
+      for (const Holding& state : search.holdings_of(of_parameter.holder)) {
+        if (!is_name(state.link.name, "state") || !is_optimizer(state.holder)) continue;
+        return {state.holder, entry.link.name,
+                text(entry.link.name) + " of " + name_of_parameter(search, of_parameter.link.key)};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace devsan::hooks
