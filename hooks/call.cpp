@@ -70,6 +70,20 @@ class StorageSearch final : public OperandSink {
   const c10::StorageImpl* storage_;
 };
 
+// An autograd.Function makes its node before its forward runs, whose operators make none: the first of them has to look
+// for it. Inside an optimizer, and in a backward as long as no Python runs, a node comes with the result that has it.
+inline bool only_operators_make_nodes(const ThreadState& state) noexcept {
+  if ((state.outer.site.marks & kOptimizerCode) != 0) return true;
+  return state.backward_frame != nullptr && state.outer.frame == state.backward_frame;
+}
+
+// Whether the user's frames of two sites are at one instruction.
+bool same_line(trace::SiteId one, trace::SiteId other) noexcept {
+  const trace::Position a = runtime.recorder->site(one).user;
+  const trace::Position b = runtime.recorder->site(other).user;
+  return a.file == b.file && a.line == b.line && a.column == b.column;
+}
+
 // One iteration counts once, however many parameter groups or inner optimizers it steps.
 void count_optimizer_step() noexcept {
   const std::uint32_t step = runtime.step.load(std::memory_order_relaxed);
@@ -112,7 +126,7 @@ inline void OutermostCall::leave() noexcept {
 }
 
 void OutermostCall::returned(const c10::TensorImpl* result) noexcept {
-  if (TensorFields::may_have_node(result)) note_nodes();
+  if (TensorFields::may_have_node(result) || !only_operators_make_nodes(state_)) note_nodes();
   leave();
 }
 
@@ -175,8 +189,13 @@ void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
 
 void OutermostCall::copied(const c10::StorageImpl* to, const c10::StorageImpl* from) noexcept {
   if ((state_.outer.site.marks & kTorchCode) == 0 || !tells_when_it_dies(to)) return;
+  const trace::LineageId made = origin_table.find(to);
+  if (made != trace::LineageId::none) {  // by a factory, for this copy; otherwise it is some older storage
+    const trace::LineageNode node = runtime.recorder->lineage(made);
+    if (node.how != trace::How::created || !same_line(node.site, state_.outer.site.id)) return;
+    origin_table.erase(to);
+  }
   auto* vacancy = origin_table.vacancy(to);
-  if (vacancy == nullptr) return;
   const trace::How how = to->device() == from->device() ? trace::How::derived : trace::How::moved;
   tag(vacancy, to, origin_table.find(from), device_key(to->device()), how);
 }
