@@ -124,8 +124,7 @@ struct BackwardInProgress {
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
     state.backward_frame = nullptr;
     if (const void* thread = python_thread(state)) {
-      const CallerFrames caller = find_caller(current_frame(thread));
-      state.backward_site = {find_site(state.caches, caller), caller.marks};
+      state.backward_site = call_site(state.caches, current_frame(thread), true);
       state.backward_frame = *frame_word(thread);
       latest_backward_site.store(state.backward_site.id);
     }

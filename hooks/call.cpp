@@ -47,9 +47,42 @@ inline void record_in_ring(ThreadState& state, trace::OperatorId op, const Opera
     outer.site = state.backward_site;  // no Python ran since the engine was called, so the frames are the same
     return;
   }
-  const void* frame = current_frame(outer.python);
-  const CallerFrames caller = makes_values ? find_caller(frame) : find_innermost(frame);
-  outer.site = {find_site(state.caches, caller), caller.marks};
+  outer.site = call_site(state.caches, current_frame(outer.python), makes_values);
+}
+
+// Whether nothing else refers to it: then it was made just now, by the operator that returned it.
+template <class T>
+inline bool is_sole(const T* counted) noexcept {
+  return c10::raw::intrusive_ptr::use_count(const_cast<T*>(counted)) == 1;
+}
+
+// Whether an operand lies in a storage.
+class StorageSearch final : public OperandSink {
+ public:
+  explicit StorageSearch(const c10::StorageImpl* storage) noexcept : storage_(storage) {}
+  void tensor(int, int, const c10::TensorImpl* tensor) override {
+    found = found || TensorFields::storage(tensor) == storage_;
+  }
+  void generator(int, const at::Generator&) override {}
+  void device(int, c10::Device) override {}
+  bool found = false;
+
+ private:
+  const c10::StorageImpl* storage_;
+};
+
+// An autograd.Function makes its node before its forward runs, whose operators make none: the first of them has to look
+// for it. Inside an optimizer, and in a backward as long as no Python runs, a node comes with the result that has it.
+inline bool only_operators_make_nodes(const ThreadState& state) noexcept {
+  if ((state.outer.site.marks & kOptimizerCode) != 0) return true;
+  return state.backward_frame != nullptr && state.outer.frame == state.backward_frame;
+}
+
+// Whether the user's frames of two sites are at one instruction.
+bool same_line(trace::SiteId one, trace::SiteId other) noexcept {
+  const trace::Position a = runtime.recorder->site(one).user;
+  const trace::Position b = runtime.recorder->site(other).user;
+  return a.file == b.file && a.line == b.line && a.column == b.column;
 }
 
 // One iteration counts once, however many parameter groups or inner optimizers it steps.
@@ -69,48 +102,107 @@ OutermostCall::OutermostCall(trace::OperatorId op, const Operands& seen, bool ma
     if (at::sequence_number::peek() != state_.node_sequence) note_autograd_nodes(state_, trace::OperatorId::none);
     around_ = state_.outer;
   }
-  if (state_.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) [[unlikely]]
-    start_thread(state_);
-  find_call_site(state_, makes_values);
-  record_in_ring(state_, op, seen);
-  if ((state_.outer.site.marks & kOptimizerCode) != 0) count_optimizer_step();
-  if (state_.unhandled != nullptr) [[unlikely]]
-    notice_handled(state_);
+  ThreadState& state = state_;
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) [[unlikely]]
+    start_thread(state);
+  find_call_site(state, makes_values);
+  record_in_ring(state, op, seen);
+  if ((state.outer.site.marks & kOptimizerCode) != 0) count_optimizer_step();
+  if (state.unhandled != nullptr) [[unlikely]]
+    notice_handled(state);
 }
 
-void OutermostCall::returned() noexcept {
+void OutermostCall::note_nodes() noexcept {
+  if (at::sequence_number::peek() == state_.node_sequence) return;
+  if (!whole_site_) find_call_site(state_, true);
+  note_autograd_nodes(state_, op_);
+}
+
+inline void OutermostCall::leave() noexcept {
   state_.thrown = nullptr;  // whatever was thrown on the way has been caught, and freed
-  if (at::sequence_number::peek() != state_.node_sequence) [[unlikely]] {
-    if (!whole_site_) find_call_site(state_, true);
-    note_autograd_nodes(state_, op_);
-  }
   if (state_.device_error != trace::StringId::none) [[unlikely]]
     state_.device_error = trace::StringId::none;
   if (--state_.depth != 0) [[unlikely]]
     state_.outer = around_;
 }
 
-void OutermostCall::made(const c10::TensorImpl* result) noexcept {
-  const c10::StorageImpl* storage = TensorFields::storage(result);
-  if (storage == nullptr || !runtime.has_origins) return;
-  const c10::StorageImpl* source = seen_.first != nullptr ? TensorFields::storage(seen_.first) : nullptr;
-  if (storage == source || !tells_when_it_dies(storage)) return;
-  auto* vacancy = origin_table.vacancy(storage);
-  if (vacancy == nullptr) return;
+void OutermostCall::returned(const c10::TensorImpl* result) noexcept {
+  if (TensorFields::may_have_node(result) || !only_operators_make_nodes(state_)) note_nodes();
+  leave();
+}
+
+void OutermostCall::returned() noexcept {
+  note_nodes();
+  leave();
+}
+
+inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,
+                                       const c10::TensorImpl* result) noexcept {
   const DeviceKey device = TensorFields::device(result);
-  trace::LineageNode node{};
-  node.site = state_.outer.site.id;
-  node.op = op_;
-  node.device = device_slot(device);
-  node.how = trace::How::created;
+  trace::How how = trace::How::created;
+  trace::LineageId parent = trace::LineageId::none;
   if (seen_.first != nullptr && (device == seen_.device || !is_factory(op_))) {
-    node.how = device == seen_.device ? trace::How::derived : trace::How::moved;
-    if (source != nullptr) node.parent = origin_table.find(source);
+    how = device == seen_.device ? trace::How::derived : trace::How::moved;
+    if (const c10::StorageImpl* source = TensorFields::storage(seen_.first)) {
+      parent = origin_table.find(source);
+      if (how == trace::How::moved) [[unlikely]]
+        note_copy(source, {state_.outer.site.id, device_slot(device)});
+    }
   }
-  if (node.how == trace::How::moved && source != nullptr) [[unlikely]]
-    note_copy(source, {node.site, node.device});
+  tag(vacancy, storage, parent, device, how);
+}
+
+void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage, trace::LineageId parent,
+                        DeviceKey device, trace::How how) noexcept {
+  const NodeWords node = node_words(parent, state_.outer.site.id, op_, device_slot(device), how);
   const trace::LineageId id = lineage_id(state_.caches, node);
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
+}
+
+bool OutermostCall::made(const c10::TensorImpl* result) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(result);
+  if (storage == nullptr || (seen_.first != nullptr && storage == TensorFields::storage(seen_.first))) return true;
+  if (!tells_when_it_dies(storage)) return true;
+  auto* vacancy = origin_table.vacancy(storage);
+  if (vacancy == nullptr) return true;
+  if (!is_sole(storage) || !is_sole(result)) return false;
+  give_origin(vacancy, storage, result);
+  return true;
+}
+
+void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(result);
+  StorageSearch search(storage);
+  arguments.visit(search);
+  auto* vacancy = origin_table.vacancy(storage);
+  if (!search.found && vacancy != nullptr) give_origin(vacancy, storage, result);
+}
+
+void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  if (storage == nullptr || !tells_when_it_dies(storage)) return;
+  auto* vacancy = origin_table.vacancy(storage);
+  if (vacancy == nullptr) return;
+  if (!whole_site_) find_call_site(state_, true);
+  const trace::Position innermost = runtime.recorder->site(state_.outer.site.id).innermost;
+  if (!runtime.recorder->string(innermost.file).ends_with("/torch/_utils.py") ||
+      runtime.recorder->string(innermost.function) != "_rebuild_tensor") {
+    return;  // the program's own storage: where it comes from is not known
+  }
+  tag(vacancy, storage, trace::LineageId::none, TensorFields::device(tensor), trace::How::created);
+}
+
+void OutermostCall::copied(const c10::StorageImpl* to, const c10::StorageImpl* from) noexcept {
+  if ((state_.outer.site.marks & kTorchCode) == 0 || !tells_when_it_dies(to)) return;
+  const trace::LineageId made = origin_table.find(to);
+  if (made != trace::LineageId::none) {  // by a factory, for this copy; otherwise it is some older storage
+    const trace::LineageNode node = runtime.recorder->lineage(made);
+    if (node.how != trace::How::created || !same_line(node.site, state_.outer.site.id)) return;
+    origin_table.erase(to);
+  }
+  auto* vacancy = origin_table.vacancy(to);
+  const trace::How how = to->device() == from->device() ? trace::How::derived : trace::How::moved;
+  tag(vacancy, to, origin_table.find(from), device_key(to->device()), how);
 }
 
 void OutermostCall::allowed(const ArgumentsView& arguments, const void* caller) noexcept {

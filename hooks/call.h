@@ -3,6 +3,9 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include <atomic>
+#include <cstdint>
+
 #include "hooks/operands.h"
 #include "hooks/python_frames.h"
 #include "hooks/thread_state.h"
@@ -23,18 +26,38 @@ class OutermostCall {
   OutermostCall(const OutermostCall&) = delete;
   OutermostCall& operator=(const OutermostCall&) = delete;
 
-  // The operator made `result`: its storage gets an origin unless it had one, or is that of the first operand.
-  void made(const c10::TensorImpl* result) noexcept;
+  // The operator returned `result` as a value: its storage gets an origin if it is new. False where that is not sure,
+  // and made_unless_operand() has to tell.
+  bool made(const c10::TensorImpl* result) noexcept;
+
+  // The same for a result that shares its storage with something: with an operand, or with what autograd keeps.
+  void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
+
+  // A tensor took a storage over (Tensor::set_). Where torch puts a tensor together that it has read from a file or
+  // from another process, no operator has made that storage: it gets an origin now.
+  void took_storage(const c10::TensorImpl* tensor) noexcept;
+
+  // torch copied a storage as a whole, to one that it has made for that.
+  void copied(const c10::StorageImpl* to, const c10::StorageImpl* from) noexcept;
 
   // Operands lie on two devices, and PyTorch took them.
   void allowed(const ArgumentsView& arguments, const void* caller) noexcept;
 
+  // `result`: all that the operator returned is this tensor.
+  void returned(const c10::TensorImpl* result) noexcept;
   void returned() noexcept;
 
   // An exception passes. `caller` is the address that the wrapper returns to.
   void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
 
  private:
+  void note_nodes() noexcept;
+  void leave() noexcept;
+  void give_origin(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,
+                   const c10::TensorImpl* result) noexcept;
+  void tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage, trace::LineageId parent,
+           DeviceKey device, trace::How how) noexcept;
+
   ThreadState& state_;
   const Operands& seen_;
   OuterCall around_;  // the operator that runs around the Python that made this call; only where there is one

@@ -106,7 +106,7 @@ bool mentions(const void* code, const void* name) noexcept {
   return false;
 }
 
-bool mentions(const void* code, std::string_view name) noexcept {
+bool mentions_text(const void* code, std::string_view name) noexcept {
   const void* names = code_names(code);
   for (std::ptrdiff_t k = 0; names != nullptr && is_tuple(names) && k < size_of(names); ++k) {
     if (is_name(tuple_entry(names, k), name)) return true;

@@ -70,7 +70,7 @@ const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
 bool is_module_body(const void* code) noexcept;
 // Whether the code names an attribute or a global anywhere: a quick look before its instructions are read.
 bool mentions(const void* code, const void* name) noexcept;
-bool mentions(const void* code, std::string_view name) noexcept;
+bool mentions_text(const void* code, std::string_view name) noexcept;
 
 // The code of a function object.
 const void* code_of_function(const void* function) noexcept;

@@ -83,7 +83,7 @@ void add_stores_by_type(std::vector<Candidate>& candidates, std::vector<const vo
     looked_at.push_back(code);
     for (const AttributeStore& store : stores_of_attribute(code, name)) {
       if (store.constant || !same_name(store.receiver, code_local_name(code, 0))) continue;
-      candidates.push_back({position_of({code, store.offset}), true});
+      candidates.push_back({position_of(code, store.offset), true});
     }
   }
 }
@@ -99,7 +99,7 @@ void add_stores_by_others(std::vector<Candidate>& candidates, const std::vector<
                                     ? Receiver::unknown
                                     : receiver_in_frames(inquiry.innermost, code, store.receiver, holder);
       if (receiver != Receiver::other) {
-        candidates.push_back({position_of({code, store.offset}), receiver == Receiver::holder});
+        candidates.push_back({position_of(code, store.offset), receiver == Receiver::holder});
       }
     }
   }

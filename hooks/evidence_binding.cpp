@@ -61,7 +61,7 @@ Variable in_callers(const void* frame, const void* object) {
 }
 
 void add_stores(std::vector<Candidate>& candidates, const void* code, const std::vector<int>& offsets, bool certain) {
-  for (const int offset : offsets) candidates.push_back({position_of({code, offset}), certain});
+  for (const int offset : offsets) candidates.push_back({position_of(code, offset), certain});
 }
 
 // Stores of a shared local by the functions that are defined inside.

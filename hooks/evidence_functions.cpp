@@ -25,7 +25,7 @@ std::string qualified_name(const void* code) {
 
 // The line with the function's `def`: the first line of its code is that of its decorators.
 trace::Position definition(const void* code) {
-  trace::Position at = position_of({code, 0});
+  trace::Position at = position_of(code, 0);
   at.line = at.end_line = code_first_line(code);
   at.column = at.end_column = -1;
   SourceFiles files;
@@ -65,13 +65,13 @@ std::optional<trace::Position> registration(const Inquiry& inquiry, const void* 
   std::vector<trace::Position> naming;
   const void* name = field<const void*>(hook_code, code_members.name);
   for (const void* code : inquiry.own_code.code()) {
-    if (!mentions(code, "register_forward_pre_hook")) continue;
+    if (!mentions_text(code, "register_forward_pre_hook")) continue;
     const ByteCode byte_code(code);
     const auto& instructions = byte_code.instructions();
     for (std::size_t k = 0; k < instructions.size(); ++k) {
       const Instruction& one = instructions[k];
       if (one.operation != Operation::load_attribute || !is_name(one.operand, "register_forward_pre_hook")) continue;
-      all.push_back(position_of({code, one.offset}));
+      all.push_back(position_of(code, one.offset));
       for (std::size_t next = k + 1; next < std::min(k + 5, instructions.size()); ++next) {
         if (same_name(instructions[next].operand, name)) naming.push_back(all.back());
       }

@@ -11,7 +11,7 @@ namespace {
 
 // `state[…]['key'] = value`, or `state[key] = value` with a variable, which is certain of nothing.
 void add_stores(std::vector<Candidate>& candidates, const void* code, const void* key) {
-  if (!mentions(code, "state")) return;
+  if (!mentions_text(code, "state")) return;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
   for (std::size_t k = 1; k < all.size(); ++k) {
@@ -19,7 +19,7 @@ void add_stores(std::vector<Candidate>& candidates, const void* code, const void
     const Instruction& subscript = all[k - 1];
     const bool by_key = subscript.operation == Operation::load_constant && same_name(subscript.operand, key);
     if (!by_key && subscript.operation != Operation::load_variable) continue;
-    candidates.push_back({position_of({code, all[k].offset}), by_key});
+    candidates.push_back({position_of(code, all[k].offset), by_key});
   }
 }
 

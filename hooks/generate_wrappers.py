@@ -12,36 +12,50 @@ import re
 STRUCT = re.compile(r"struct TORCH_API (\w+) \{(.*?)\n\};", re.S)
 CALL = re.compile(r"static (.*?) call\((.*?)\);", re.S)
 OPERAND = re.compile(r"\b(Tensor|TensorList|ITensorListRef|Device|Generator|Storage)\b")
+TENSOR = re.compile(r"\bTensor(List)?\b.*\b(\w+)$")
+# What operators call the input of a module's forward, and the weights that it is put together with.
+INPUTS = ("input", "data")
+WEIGHTS = ("weight", "w_ih", "params")
+
+
+def weight_of(parameters):
+    """Which parameter is the weight of a module, -1 where there is none. Losses have weights too, but no `input`."""
+    tensors = [(place, TENSOR.search(parameter)) for place, parameter in enumerate(parameters.split(", "))]
+    names = [(place, tensor[2]) for place, tensor in tensors if tensor]
+    if not names or names[0][1] not in INPUTS:
+        return -1
+    return next((place for place, name in names if name in WEIGHTS), -1)
 
 
 def operators(include):
-    """Names of the operator structs that take a tensor or a device, in a fixed order."""
-    names = []
+    """(name, weight_of) of the operator structs that take a tensor or a device, in a fixed order."""
+    found = []
     for path in sorted((include / "ATen" / "ops").glob("*_ops.h")):
         for name, body in STRUCT.findall(path.read_text(encoding="utf-8")):
             call = CALL.search(body)
             if call and OPERAND.search(call[2]):
-                names.append(name)
-    return names
+                found.append((name, weight_of(call[2])))
+    return found
 
 
-def shard_source(names, first_id):
-    entries = "\n".join(f"DEVSAN_OPERATOR({name}, {first_id + k})" for k, name in enumerate(names))
+def shard_source(operators, first_id):
+    entries = "\n".join(f"DEVSAN_OPERATOR({name}, {first_id + k}, {weight})"
+                        for k, (name, weight) in enumerate(operators))
     return f"""#include "hooks/operator_wrapper.h"
 
 namespace devsan::hooks {{
 
 namespace {{
 
-#define DEVSAN_OPERATOR(op, id)                                                       \\
+#define DEVSAN_OPERATOR(op, id, weight)                                               \\
   {{reinterpret_cast<void*>(&at::_ops::op::call),                                      \\
-   reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id>::call)}},
+   reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id, weight>::call)}},
 DEVSAN_REPLACEMENTS const Replacement replacements[] = {{
 {entries}
 }};
 #undef DEVSAN_OPERATOR
 
-#define DEVSAN_OPERATOR(op, id) {{at::_ops::op::name, at::_ops::op::overload_name, at::_ops::op::schema_str, id}},
+#define DEVSAN_OPERATOR(op, id, weight) {{at::_ops::op::name, at::_ops::op::overload_name, at::_ops::op::schema_str, id}},
 DEVSAN_OPERATOR_TEXTS const OperatorText texts[] = {{
 {entries}
 }};
@@ -59,17 +73,17 @@ def main():
     parser.add_argument("--out", required=True, type=pathlib.Path, help="directory for the sources")
     parser.add_argument("--shards", type=int, default=4)
     options = parser.parse_args()
-    names = operators(options.include)
-    if not names:
+    found = operators(options.include)
+    if not found:
         parser.error(f"no operators under {options.include}/ATen/ops: is this torch's include directory?")
     options.out.mkdir(parents=True, exist_ok=True)
-    size = -(-len(names) // options.shards)
+    size = -(-len(found) // options.shards)
     for k in range(options.shards):
         first = k * size
         # Ids count from 1, as the trace's do.
-        source = shard_source(names[first:first + size], first + 1)
+        source = shard_source(found[first:first + size], first + 1)
         (options.out / f"wrappers{k}.cpp").write_text(source, encoding="utf-8")
-    print(f"{len(names)} operators")
+    print(f"{len(found)} operators")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 #include "hooks/lineage.h"
 
-#include <cstring>
+#include <cstddef>
 
 #include "hooks/runtime.h"
-#include "hooks/thread_caches.h"
 
 namespace devsan::hooks {
 
@@ -31,13 +30,12 @@ trace::LineageId add_node(trace::LineageNode node) noexcept {
 
 }  // namespace
 
-trace::LineageId lineage_id(ThreadCaches* caches, const trace::LineageNode& node) noexcept {
-  if (caches == nullptr) return add_node(node);
-  LineageMemo& memo = caches->lineage(node);
-  if (std::memcmp(&memo.node, &node, sizeof node) == 0 && memo.id != trace::LineageId::none) [[likely]]
-    return memo.id;
-  memo = {node, add_node(node)};
-  return memo.id;
+trace::LineageId lineage_id_again(ThreadCaches* caches, const NodeWords& node) noexcept {
+  static_assert(offsetof(trace::LineageNode, site) == 4 && offsetof(trace::LineageNode, op) == 8 &&
+                offsetof(trace::LineageNode, device) == 10 && offsetof(trace::LineageNode, how) == 11);
+  const trace::LineageId id = add_node(std::bit_cast<trace::LineageNode>(node));
+  if (caches != nullptr) caches->lineage(node) = {node, id};
+  return id;
 }
 
 }  // namespace devsan::hooks

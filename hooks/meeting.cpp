@@ -278,7 +278,7 @@ void note_error(std::string_view message) noexcept {
   details.flags = trace::kRaised | trace::kNoOperands;
   details.message = intern_message(message);
   details.op = running_node(state);
-  if (thread != nullptr) details.site = find_site(state.caches, find_caller(current_frame(thread)));
+  if (thread != nullptr) details.site = call_site(state.caches, current_frame(thread), true).id;
   if (state.backward_depth != 0) details.fallback = backward_call_site();
   OperandList operands(details.op);
   add_checked_gradients(state, operands);

@@ -51,6 +51,8 @@ inline void look(Operands& seen, const at::TensorList& list) noexcept {
   for (const at::Tensor& tensor : list) look(seen, tensor);
 }
 inline void look(Operands& seen, const at::ITensorListRef& list) {
+  if (list.isUnboxed()) [[likely]]  // its iterator asks at every step which kind of list it is
+    return look(seen, list.toUnboxed());
   for (const at::Tensor& tensor : list) look(seen, tensor);
 }
 inline void look(Operands& seen, const c10::List<std::optional<at::Tensor>>& list) {
@@ -58,6 +60,18 @@ inline void look(Operands& seen, const c10::List<std::optional<at::Tensor>>& lis
     const c10::IValue& value = element.get();
     if (value.isTensor()) look_at(seen, value.unsafeToTensorImpl());
   }
+}
+
+// A module's weight tells more about why an operator runs on a device than the input that was sent there: where both
+// lie on one device, the result takes its history from the weight. Nothing changes in what is compared.
+inline void prefer(Operands& seen, const at::Tensor& tensor) noexcept {
+  if (TensorFields::device(tensor.unsafeGetTensorImpl()) == seen.device) seen.first = tensor.unsafeGetTensorImpl();
+}
+inline void prefer(Operands& seen, const std::optional<at::Tensor>& tensor) noexcept {
+  if (tensor.has_value()) prefer(seen, *tensor);
+}
+inline void prefer(Operands& seen, const at::TensorList& list) noexcept {
+  if (!list.empty()) prefer(seen, list.front());
 }
 
 // Receives the operands of one call. `argument` counts the operator's arguments from 0, `element` the entries of a list

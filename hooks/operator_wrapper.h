@@ -31,17 +31,19 @@ decltype(auto) pass_on(std::remove_reference_t<A>& argument) noexcept {
   }
 }
 
-inline void note_result(OutermostCall& call, const at::Tensor& result) noexcept {
-  call.made(result.unsafeGetTensorImpl());
+inline void note_result(OutermostCall& call, const ArgumentsView& arguments, const at::Tensor& result) noexcept {
+  if (!call.made(result.unsafeGetTensorImpl())) [[unlikely]]
+    call.made_unless_operand(result.unsafeGetTensorImpl(), arguments);
 }
-inline void note_result(OutermostCall& call, const std::vector<at::Tensor>& results) noexcept {
-  for (const at::Tensor& result : results) call.made(result.unsafeGetTensorImpl());
+inline void note_result(OutermostCall& call, const ArgumentsView& arguments,
+                        const std::vector<at::Tensor>& results) noexcept {
+  for (const at::Tensor& result : results) note_result(call, arguments, result);
 }
 template <class T>
-inline void note_result(OutermostCall&, const T&) noexcept {}
+inline void note_result(OutermostCall&, const ArgumentsView&, const T&) noexcept {}
 template <class... T>
-inline void note_result(OutermostCall& call, const std::tuple<T...>& results) noexcept {
-  std::apply([&](const auto&... result) { (note_result(call, result), ...); }, results);
+inline void note_result(OutermostCall& call, const ArgumentsView& arguments, const std::tuple<T...>& results) noexcept {
+  std::apply([&](const auto&... result) { (note_result(call, arguments, result), ...); }, results);
 }
 
 // Operators that return a reference return one of their arguments: nothing new to give an origin to.
@@ -54,11 +56,15 @@ inline constexpr bool makes_values = std::is_same_v<R, at::Tensor> || std::is_sa
 template <class R>
 inline constexpr bool computes = !std::is_scalar_v<R>;
 
-template <auto Real, std::uint16_t Id>
+template <class T>
+inline constexpr bool is_storage = std::is_same_v<std::remove_cvref_t<T>, at::Storage>;
+
+// `Weight`: which argument is the weight of a module, or -1.
+template <auto Real, std::uint16_t Id, int Weight>
 struct Wrapper;
 
-template <class R, class... A, R (*Real)(A...), std::uint16_t Id>
-struct Wrapper<Real, Id> {
+template <class R, class... A, R (*Real)(A...), std::uint16_t Id, int Weight>
+struct Wrapper<Real, Id, Weight> {
   static R call(A... arguments) {
     if (is_nested(thread_state())) [[likely]]
       return Real(static_cast<A&&>(arguments)...);
@@ -70,6 +76,7 @@ struct Wrapper<Real, Id> {
   [[gnu::noinline]] static R call_outermost(const void* caller, A... arguments) {
     Operands seen;
     (look(seen, arguments), ...);
+    if constexpr (Weight >= 0) prefer(seen, std::get<Weight>(std::tie(arguments...)));
     const auto enumerate_all = [&](OperandSink& sink) {
       int place = 0;
       (enumerate(sink, place++, arguments), ...);
@@ -96,12 +103,17 @@ struct Wrapper<Real, Id> {
     } else {
       R result = Real(pass_on<A>(arguments)...);
       unwinding.left = true;
-      if constexpr (makes_values<R>) note_result(scope, result);
+      if constexpr (makes_values<R>) note_result(scope, ArgumentsView(enumerate_all), result);
       if constexpr (computes<R>) {
         if (seen.mixed) [[unlikely]]
           scope.allowed(ArgumentsView(enumerate_all), caller);
       }
-      scope.returned();
+      if constexpr (std::is_same_v<std::remove_cvref_t<R>, at::Tensor>) {
+        if constexpr ((is_storage<A> || ...)) scope.took_storage(result.unsafeGetTensorImpl());
+        scope.returned(result.unsafeGetTensorImpl());
+      } else {
+        scope.returned();
+      }
       return result;
     }
   }

@@ -20,8 +20,8 @@ class OriginTable {
   trace::LineageId find(const void* storage) const noexcept {
     const std::uint64_t key = key_of(storage);
     for (const auto& slot : buckets_[bucket_of(key)].slots) {
-      const std::uint64_t entry = slot.load(std::memory_order_relaxed);
-      if ((entry & kKeyMask) == key) return trace::LineageId(entry & kNodeMask);
+      const std::uint64_t rest = slot.load(std::memory_order_relaxed) ^ key;  // where the addresses are the same
+      if (rest <= kRestMask) return trace::LineageId(rest & kNodeMask);
     }
     return trace::LineageId::none;
   }
@@ -32,7 +32,7 @@ class OriginTable {
     const std::uint64_t key = key_of(storage);
     for (auto& slot : buckets_[bucket_of(key)].slots) {
       std::uint64_t entry = slot.load(std::memory_order_relaxed);
-      if ((entry & kKeyMask) != key) continue;
+      if ((entry ^ key) > kRestMask) continue;
       slot.compare_exchange_strong(entry, entry | kCopied, std::memory_order_relaxed);
       return;
     }
@@ -42,7 +42,7 @@ class OriginTable {
     const std::uint64_t key = key_of(storage);
     for (const auto& slot : buckets_[bucket_of(key)].slots) {
       const std::uint64_t entry = slot.load(std::memory_order_relaxed);
-      if ((entry & kKeyMask) == key) return (entry & kCopied) != 0;
+      if ((entry ^ key) <= kRestMask) return (entry & kCopied) != 0;
     }
     return false;
   }
@@ -52,13 +52,15 @@ class OriginTable {
   std::atomic<std::uint64_t>* vacancy(const void* storage) noexcept {
     const std::uint64_t key = key_of(storage);
     auto& slots = buckets_[bucket_of(key)].slots;
-    std::atomic<std::uint64_t>* vacant = &slots[(key >> kKeyShift) % kWays];
-    for (auto& slot : slots) {
-      const std::uint64_t entry = slot.load(std::memory_order_relaxed);
-      if ((entry & kKeyMask) == key) return nullptr;
-      if (entry == 0) vacant = &slot;
+    const auto entry = [&](int way) { return slots[way].load(std::memory_order_relaxed); };
+    static_assert(kWays == 4);
+    const std::uint64_t entries[kWays] = {entry(0), entry(1), entry(2), entry(3)};
+    const auto is_of_key = [&](int way) { return (entries[way] ^ key) <= kRestMask; };
+    if (is_of_key(0) || is_of_key(1) || is_of_key(2) || is_of_key(3)) return nullptr;
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if (entries[way] == 0) return &slots[way];
     }
-    return vacant;
+    return &slots[(key >> kKeyShift) % kWays];
   }
   static void fill(std::atomic<std::uint64_t>* vacancy, const void* storage, trace::LineageId node) noexcept {
     vacancy->store(key_of(storage) | static_cast<std::uint64_t>(node), std::memory_order_relaxed);
@@ -67,7 +69,7 @@ class OriginTable {
   void erase(const void* storage) noexcept {
     const std::uint64_t key = key_of(storage);
     for (auto& slot : buckets_[bucket_of(key)].slots) {
-      if ((slot.load(std::memory_order_relaxed) & kKeyMask) == key) slot.store(0, std::memory_order_relaxed);
+      if ((slot.load(std::memory_order_relaxed) ^ key) <= kRestMask) slot.store(0, std::memory_order_relaxed);
     }
   }
 
@@ -78,7 +80,7 @@ class OriginTable {
   static constexpr unsigned kKeyShift = 21;
   static constexpr std::uint64_t kCopied = std::uint64_t{1} << (kKeyShift - 1);
   static constexpr std::uint64_t kNodeMask = kCopied - 1;
-  static constexpr std::uint64_t kKeyMask = ~(kNodeMask | kCopied);
+  static constexpr std::uint64_t kRestMask = kNodeMask | kCopied;
   static constexpr std::size_t kWays = 4;
   static constexpr std::size_t kBuckets = 1 << 15;
 

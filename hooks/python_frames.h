@@ -69,12 +69,20 @@ struct CodeMembers {
 };
 extern CodeMembers code_members;
 
-// Byte offset of the running instruction in the frame's code.
+// The running instruction of a frame, by an address in its code object: no other living code object has it.
+inline std::uintptr_t instruction_address(const void* frame) noexcept {
+  if (frame_layout.instruction_index) [[unlikely]] {
+    return reinterpret_cast<std::uintptr_t>(frame_code(frame)) +
+           static_cast<std::uintptr_t>(field<int>(frame, frame_layout.instruction) * 2);
+  }
+  return field<std::uintptr_t>(frame, frame_layout.instruction);
+}
+
+// The byte offset of that instruction in the frame's code.
 inline int frame_instruction(const void* frame, const void* code) noexcept {
-  if (frame_layout.instruction_index) [[unlikely]]
-    return field<int>(frame, frame_layout.instruction) * 2;
-  const char* instruction = field<const char*>(frame, frame_layout.instruction);
-  return static_cast<int>(instruction - (static_cast<const char*>(code) + code_members.instructions));
+  const std::ptrdiff_t start = frame_layout.instruction_index ? 0 : code_members.instructions;
+  return static_cast<int>(instruction_address(frame) - reinterpret_cast<std::uintptr_t>(code) -
+                          static_cast<std::uintptr_t>(start));
 }
 
 struct CodeLocation {

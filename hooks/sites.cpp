@@ -22,14 +22,16 @@ namespace {
 // Sites by what they are made of. Code objects are named by their numbers, which are never used twice.
 class SiteIndex {
  public:
-  trace::SiteId find_or_add(const CallerFrames& caller) noexcept {
-    const Key key{code_table.number(caller.innermost.code), code_table.number(caller.user.code),
-                  caller.innermost.instruction, caller.user.instruction};
+  trace::SiteId find_or_add(const void* innermost, const void* user) noexcept {
+    const void* inner_code = frame_code(innermost);
+    const void* user_code = frame_code(user);
+    const Key key{code_table.number(inner_code), code_table.number(user_code), frame_instruction(innermost, inner_code),
+                  frame_instruction(user, user_code)};
     if (key.inner == 0 || key.user == 0) return trace::SiteId::none;
     if (const trace::SiteId known = find(key); known != trace::SiteId::none) return known;
     trace::Site site{};
-    site.innermost = position_of(caller.innermost);
-    site.user = position_of(caller.user);
+    site.innermost = position_of(inner_code, key.inner_instruction);
+    site.user = position_of(user_code, key.user_instruction);
     const SpinGuard guard(lock_);
     if (!guard.held()) return trace::SiteId::none;
     return add(key, site);
@@ -90,6 +92,51 @@ class SiteIndex {
 
 constinit SiteIndex site_index{};
 
+constexpr int kMaxFramesWalked = 48;
+
+// The user's frame by the codes of all frames up to it; null where they are others.
+inline const void* known_user_frame(const ChainMemo& chain, const void* frame, std::uint32_t& marks) noexcept {
+  if (chain.generation != code_table.generation()) return nullptr;
+  const std::ptrdiff_t previous = frame_layout.previous;
+  const std::ptrdiff_t code = frame_layout.code;
+  const void* const* end = chain.codes + chain.length;
+  for (const void* const* known = chain.codes; known != end; ++known) {
+    frame = field<const void*>(frame, previous);
+    if (frame == nullptr || frame_reference(frame, code) != *known) return nullptr;
+  }
+  marks |= chain.marks;
+  return frame;
+}
+
+// Walks from `innermost`, which runs torch's code, outwards to the first frame outside torch, at most kMaxFramesWalked
+// frames; `innermost` itself where there is none. Adds the marks of all that it met to `marks`. `caches` may be null.
+const void* find_user_frame(ThreadCaches* caches, const void* innermost, std::uint32_t& marks) noexcept {
+  ChainMemo chain;
+  chain.generation = code_table.generation();
+  std::uint32_t met = 0;
+  bool memorable = caches != nullptr;
+  const void* frame = innermost;
+  for (std::uint32_t walked = 0; walked < kMaxFramesWalked; ++walked) {
+    frame = frame_previous(frame);
+    if (frame == nullptr) break;
+    const void* code = frame_code(frame);
+    const std::uint32_t here = code_table.marks(code);
+    met |= here;
+    memorable = memorable && walked < ChainMemo::kLongest && code_table.number(code) != 0;
+    if (memorable) chain.codes[walked] = code;
+    if ((here & (kTorchCode | kNoCode)) != 0) continue;
+    marks |= met;
+    if (memorable) {
+      chain.length = static_cast<std::uint16_t>(walked + 1);
+      chain.marks = static_cast<std::uint16_t>(met);
+      caches->chain(frame_code(innermost)) = chain;
+    }
+    return frame;
+  }
+  marks |= met;
+  return innermost;
+}
+
 // Python names the main script as the command line did, relative to the directory that the process was started in.
 trace::StringId intern_path(std::string_view file) noexcept {
   const std::string_view start = runtime.start_directory;
@@ -107,24 +154,59 @@ trace::StringId intern_path(std::string_view file) noexcept {
 
 }  // namespace
 
-trace::SiteId find_site_again(ThreadCaches* caches, const CallerFrames& caller) noexcept {
-  if (caller.innermost.code == nullptr) return trace::SiteId::none;
-  const std::uint32_t generation = code_table.generation();
-  const trace::SiteId site = site_index.find_or_add(caller);
-  const std::uintptr_t innermost = caller.innermost.address();
-  const std::uintptr_t user = caller.user.address();
-  if (caches != nullptr) caches->site(innermost, user) = {innermost, user, generation, site};
-  return site;
+const void* innermost_frame(const void* frame) noexcept {
+  for (int walked = 0; frame != nullptr && walked < kMaxFramesWalked; ++walked) {
+    if ((code_table.marks(frame_code(frame)) & kNoCode) == 0) return frame;
+    frame = frame_previous(frame);
+  }
+  return nullptr;
 }
 
-trace::Position position_of(const FramePosition& frame) noexcept {
+CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t marks) noexcept {
+  const void* user = known_user_frame(caches->chain(frame_code(frame)), frame, marks);
+  if (user == nullptr) user = find_user_frame(caches, frame, marks);
+  const std::uintptr_t innermost_at = instruction_address(frame);
+  const std::uintptr_t user_at = instruction_address(user);
+  SiteMemo& memo = caches->site(innermost_at, user_at);
+  const std::uint32_t generation = code_table.generation();
+  if (memo.innermost != innermost_at || memo.user != user_at || memo.generation != generation) [[unlikely]] {
+    memo = {innermost_at, user_at, generation, site_index.find_or_add(frame, user)};
+  }
+  return {memo.site, marks};
+}
+
+CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept {
+  const std::uint32_t generation = code_table.generation();
+  const void* innermost = innermost_frame(frame);
+  if (innermost == nullptr) return {trace::SiteId::none, 0};
+  std::uint32_t marks = code_table.marks(frame_code(innermost));
+  const bool alone = !whole || (marks & kTorchCode) == 0;
+  // Only code that the table has numbered is known to be the same as long as the generation is.
+  const bool memorable = caches != nullptr && innermost == frame && code_table.number(frame_code(innermost)) != 0;
+  if (alone) {
+    const CallSite site{site_index.find_or_add(innermost, innermost), marks};
+    const std::uintptr_t at = instruction_address(innermost);
+    if (memorable) caches->frame(at) = {at, generation, true, site};
+    return site;
+  }
+  if (memorable) {
+    const std::uintptr_t at = instruction_address(innermost);
+    FrameMemo& memo = caches->frame(at);
+    const bool holds = memo.instruction == at && memo.generation == generation;
+    if (!holds) memo = {at, generation, false, {trace::SiteId::none, marks}};
+    return walked_site(caches, innermost, marks);
+  }
+  const void* user = find_user_frame(nullptr, innermost, marks);
+  return {site_index.find_or_add(innermost, user), marks};
+}
+
+trace::Position position_of(const void* code, int instruction) noexcept {
   char buffer[1024];
   trace::Position position{};
-  position.file = intern_path(text_of(field<const void*>(frame.code, code_members.filename), buffer, sizeof buffer));
+  position.file = intern_path(text_of(field<const void*>(code, code_members.filename), buffer, sizeof buffer));
   const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
-  position.function =
-      runtime.recorder->intern_string(text_of(field<const void*>(frame.code, name), buffer, sizeof buffer));
-  const CodeLocation location = code_location(frame.code, frame.instruction);
+  position.function = runtime.recorder->intern_string(text_of(field<const void*>(code, name), buffer, sizeof buffer));
+  const CodeLocation location = code_location(code, instruction);
   position.line = location.line;
   position.end_line = location.end_line;
   position.column = location.column;

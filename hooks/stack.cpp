@@ -65,7 +65,7 @@ void Stack::read_python(const void* frame) noexcept {
     const std::uint32_t marks = code_table.marks(code);
     if ((marks & kNoCode) != 0) continue;
     trace::FrameRecord& record = frames_[frame_count_++];
-    record.position = position_of({code, frame_instruction(frame, code)});
+    record.position = position_of(code, frame_instruction(frame, code));
     record.flags = frame_flags(marks);
     note_phase(record.position);
   }

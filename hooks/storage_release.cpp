@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 
 #include "hooks/origin_table.h"
 
@@ -16,12 +15,12 @@ extern "C" __attribute__((weak)) void* storage_impl_vtable[] __asm__("_ZTVN3c101
 namespace devsan::hooks {
 
 constinit OriginTable origin_table{};
+const void* watched_table = nullptr;
 
 namespace {
 
 using Destructor = void (*)(void*);
 Destructor real_deleting_destructor = nullptr;
-const void* watched_table = nullptr;
 
 void delete_storage(void* storage) {
   origin_table.erase(storage);
@@ -67,12 +66,6 @@ bool watch_storage_release() noexcept {
   store_in_read_only(slot, real_deleting_destructor);
   watched_table = nullptr;
   return false;
-}
-
-bool tells_when_it_dies(const c10::StorageImpl* storage) noexcept {
-  const void* table;
-  std::memcpy(&table, static_cast<const void*>(storage), sizeof table);
-  return table == watched_table;
 }
 
 }  // namespace devsan::hooks

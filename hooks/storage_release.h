@@ -4,12 +4,21 @@
 
 #include <c10/core/StorageImpl.h>
 
+#include <cstring>
+
 namespace devsan::hooks {
 
 // False where the virtual table is not laid out as expected; then nothing may be tagged.
 bool watch_storage_release() noexcept;
 
+// The virtual table that is watched; null where none is.
+extern const void* watched_table;
+
 // Whether a storage is deleted through the table that is watched: subclasses of other backends are not.
-bool tells_when_it_dies(const c10::StorageImpl* storage) noexcept;
+inline bool tells_when_it_dies(const c10::StorageImpl* storage) noexcept {
+  const void* table;
+  std::memcpy(&table, static_cast<const void*>(storage), sizeof table);
+  return table == watched_table;
+}
 
 }  // namespace devsan::hooks

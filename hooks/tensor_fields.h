@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 namespace devsan::hooks {
 
@@ -24,6 +25,15 @@ inline c10::Device device_of_key(DeviceKey key) noexcept {
                      static_cast<c10::DeviceIndex>(static_cast<std::int8_t>(key >> 8 & 0xff)));
 }
 
+// TensorImpl::autograd_meta_ is private, and its accessor a call. An explicit instantiation may name private members.
+using AutogradMeta = std::unique_ptr<c10::AutogradMetaInterface>;
+AutogradMeta c10::TensorImpl::*autograd_meta_member() noexcept;
+template <AutogradMeta c10::TensorImpl::*Member>
+struct AutogradMetaMember {
+  friend AutogradMeta c10::TensorImpl::*autograd_meta_member() noexcept { return Member; }
+};
+template struct AutogradMetaMember<&c10::TensorImpl::autograd_meta_>;
+
 // The fields are protected, for subclasses; this one is never instantiated.
 struct TensorFields : c10::TensorImpl {
   static DeviceKey device(const c10::TensorImpl* tensor) noexcept {
@@ -39,6 +49,10 @@ struct TensorFields : c10::TensorImpl {
   static bool symbolic(const c10::TensorImpl* tensor) noexcept { return tensor->has_symbolic_sizes_strides(); }
   static c10::StorageImpl* storage(const c10::TensorImpl* tensor) noexcept {
     return (tensor->*(&TensorFields::storage_)).unsafeGetStorageImpl();
+  }
+  // False: autograd has no node for this tensor. A wrapper, which has no storage, may hold one that it has.
+  static bool may_have_node(const c10::TensorImpl* tensor) noexcept {
+    return storage(tensor) == nullptr || (tensor->*autograd_meta_member()) != nullptr;
   }
   static caffe2::TypeMeta dtype(const c10::TensorImpl* tensor) noexcept { return tensor->*(&TensorFields::data_type_); }
 };

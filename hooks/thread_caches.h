@@ -2,23 +2,48 @@
 // compare. Nothing in them is ever wrong: a site holds while no known code object died, a lineage node never changes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "hooks/code_table.h"
+#include "hooks/python_frames.h"
 #include "hooks/sites.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
 
-struct SiteMemo {
-  std::uintptr_t innermost;  // FramePosition::address
+// A site by the instructions of its two frames (instruction_address).
+struct alignas(32) SiteMemo {
+  std::uintptr_t innermost;
   std::uintptr_t user;
   std::uint32_t generation;  // of the code table
   trace::SiteId site;
 };
 
+// What is known of an innermost frame by itself: its marks, and, where it was asked for, the site of that frame alone.
+struct alignas(32) FrameMemo {
+  std::uintptr_t instruction;
+  std::uint32_t generation;
+  bool has_site;
+  CallSite site;
+};
+
+// The code objects of the frames from the innermost (without it) to the user's: while they are the same, so are their
+// marks, and the last of them is the user's.
+struct alignas(128) ChainMemo {
+  static constexpr std::uint32_t kLongest = 14;
+  std::uint32_t generation;
+  std::uint16_t length;
+  std::uint16_t marks;
+  const void* codes[kLongest];
+};
+
+// A lineage node as two words: as asked for, so its depth is 0.
+using NodeWords = std::array<std::uint64_t, 2>;
+
 struct LineageMemo {
-  trace::LineageNode node;  // as asked for: its depth is 0
+  NodeWords node;
   trace::LineageId id;
 };
 
@@ -26,32 +51,41 @@ struct ThreadCaches {
   // For the calling thread, perhaps those that a dead thread left; null when all are in use, or memory is short.
   static ThreadCaches* claim(std::uint32_t tid) noexcept;
 
+  FrameMemo& frame(std::uintptr_t instruction) noexcept { return frames[(instruction * kSpread) >> 55]; }
+
   SiteMemo& site(std::uintptr_t innermost, std::uintptr_t user) noexcept {
     return sites[((innermost ^ user << 7) * kSpread) >> 55];
   }
 
-  LineageMemo& lineage(const trace::LineageNode& node) noexcept {
-    const auto step = std::uint64_t(node.parent) << 32 | std::uint32_t(node.site);
-    return nodes[((step ^ std::uint64_t(node.op) << 20) * kSpread) >> 54];
+  // By the innermost frame's code.
+  ChainMemo& chain(const void* code) noexcept {
+    return chains[(reinterpret_cast<std::uintptr_t>(code) * kSpread) >> 60];
   }
+
+  LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node[0] ^ node[1] << 20) * kSpread) >> 54]; }
 
  private:
   static constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
+  FrameMemo frames[1 << 9];
   SiteMemo sites[1 << 9];
+  ChainMemo chains[1 << 4];
   LineageMemo nodes[1 << 10];
 };
 
-// The site in the trace. `caches` may be null. `none` where there are no Python frames or the trace is full.
-inline trace::SiteId find_site(ThreadCaches* caches, const CallerFrames& caller) noexcept {
-  const std::uintptr_t innermost = caller.innermost.address();
-  const std::uintptr_t user = caller.user.address();
-  if (caches != nullptr) [[likely]] {
-    const SiteMemo& memo = caches->site(innermost, user);
-    if (memo.innermost == innermost && memo.user == user && memo.generation == code_table.generation()) [[likely]] {
-      return memo.site;
+// Where the operator that `frame` calls was called from. `whole`: with the user's frame, which has to be walked to
+// where the innermost one is torch's; otherwise the innermost frame alone counts. The site is `none` where there are no
+// Python frames or the trace is full.
+[[gnu::always_inline]] inline CallSite call_site(ThreadCaches* caches, const void* frame, bool whole) noexcept {
+  if (caches != nullptr && frame != nullptr) [[likely]] {
+    const std::uintptr_t instruction = instruction_address(frame);
+    const FrameMemo& alone = caches->frame(instruction);
+    if (alone.instruction == instruction && alone.generation == code_table.generation()) [[likely]] {
+      if (whole && (alone.site.marks & kTorchCode) != 0) return walked_site(caches, frame, alone.site.marks);
+      if (alone.has_site) [[likely]]
+        return alone.site;
     }
   }
-  return find_site_again(caches, caller);
+  return call_site_again(caches, frame, whole);
 }
 
 }  // namespace devsan::hooks

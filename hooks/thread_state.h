@@ -16,16 +16,16 @@ struct ThreadCaches;
 
 // Where the running operator was called from, and what is known of the way there.
 struct CallSite {
-  trace::SiteId id = trace::SiteId::none;
-  std::uint32_t marks = 0;  // CodeMark of every frame between the operator and the user's frame
+  trace::SiteId id;
+  std::uint32_t marks;  // CodeMark of every frame between the operator and the user's frame
 };
 
 // Where Python was when it called the outermost operator. Saved and restored when Python runs inside an operator and
-// calls another.
+// calls another. Without initial values: every operator has room for one, and few fill it.
 struct OuterCall {
-  const void* python = nullptr;             // the thread's PyThreadState; null outside Python
-  const void* const* frame_word = nullptr;  // changes when Python runs; outside Python, a word that never does
-  const void* frame = nullptr;              // its value when the operator was called
+  const void* python;             // the thread's PyThreadState; null outside Python
+  const void* const* frame_word;  // changes when Python runs; outside Python, a word that never does
+  const void* frame;              // its value when the operator was called
   CallSite site;
 };
 

@@ -152,7 +152,7 @@ class Build {
     std::vector<std::string> command = compiler_;
     command.insert(command.end(), {"-shared", "-o", (out_ / library).string(), std::string("-Wl,-soname,") + library});
     command.insert(command.end(), objects.begin(), objects.end());
-    command.insert(command.end(), {"-L" + torch_.libraries().string(), "-ltorch_cpu", "-lc10", "-s"});
+    command.insert(command.end(), {"-L" + torch_.libraries().string(), "-ltorch_cpu", "-lc10"});
     return job(library, std::move(command));
   }
 
@@ -198,7 +198,8 @@ std::vector<std::string> compile_flags(const Installation& installation, const T
       "-fPIC",
       "-fvisibility=hidden",
       "-fvisibility-inlines-hidden",
-      "-w",  // torch's headers and an unknown compiler: warnings here help nobody
+      "-fno-plt",  // an operator is called through its own slot, without a stub between
+      "-w",        // torch's headers and an unknown compiler: warnings here help nobody
       std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (torch.cxx11_abi ? "1" : "0"),
       "-I" + installation.sources.string(),
       "-I" + generated.string(),

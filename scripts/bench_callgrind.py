@@ -130,13 +130,15 @@ def wrapper_calls(profile: Profile) -> int:
 
 
 def outermost_calls(profile: Profile) -> int:
-    return sum(count for (_, function), count in profile.calls.items() if "devsan::hooks::Call::begin" in function)
+    return sum(count for (_, function), count in profile.calls.items() if "OutermostCall::OutermostCall(" in function)
 
 
 def figures(profiles: dict, repeats: int) -> Iterator[dict]:
     for name, pair in profiles.items():
         off, on = pair["off"], pair["on"]
         wrapped = wrapper_calls(on)
+        if wrapped == 0:
+            raise RuntimeError("no wrapper shows in the profile: the hooks have no symbols")
         operations = wrapped if name == STEP else repeats
         yield {"name": name, "instructions_off": off.total, "instructions_on": on.total, "wrapper_calls": wrapped,
                "outermost_calls": outermost_calls(on), "added_per_op": (on.total - off.total) / max(operations, 1),

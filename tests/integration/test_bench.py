@@ -28,7 +28,7 @@ cfi=(3) libc.c
 cfn=(2) getpid
 calls=4 100
 12 4000
-fn=(3) devsan::hooks::Call::begin()
+fn=(3) devsan::hooks::OutermostCall::OutermostCall()
 * 20
 cfn=(1)
 calls=2 10
@@ -47,9 +47,9 @@ def test_a_callgrind_profile_is_summed_by_function(tmp_path):
     path.write_text(PROFILE)
     profile = bench_callgrind.read_profile(path)
     wrapper = ("/lib/libdevsan_torch.so", "devsan::hooks::Wrapper<&at::_ops::add::call, 7>::call(int)")
-    begin = ("/lib/libdevsan_torch.so", "devsan::hooks::Call::begin()")
+    outermost = ("/lib/libdevsan_torch.so", "devsan::hooks::OutermostCall::OutermostCall()")
     libc = ("/lib/libc.so.6", "getpid")
-    assert profile.own == {wrapper: 8, begin: 20, libc: 1000}
+    assert profile.own == {wrapper: 8, outermost: 20, libc: 1000}
     assert profile.calls == {wrapper: 2, libc: 4}
     assert profile.total == 1028
     assert bench_callgrind.wrapper_calls(profile) == 2
@@ -57,9 +57,11 @@ def test_a_callgrind_profile_is_summed_by_function(tmp_path):
 
 def test_the_breakdown_takes_what_ran_without_hooks_from_what_ran_with_them():
     off = bench_callgrind.Profile(100, {("libc.so", "malloc"): 100}, {("libc.so", "malloc"): 2})
-    begin = ("/x/libdevsan_torch.so", "devsan::hooks::Call::begin()")
-    on = bench_callgrind.Profile(190, {("libc.so", "malloc"): 110, begin: 80}, {("libc.so", "malloc"): 3, begin: 10})
-    assert bench_callgrind.breakdown(off, on, 10) == [("Call::begin", 8.0, 1.0), ("malloc [libc]", 1.0, 0.1)]
+    outermost = ("/x/libdevsan_torch.so", "devsan::hooks::OutermostCall::OutermostCall()")
+    on = bench_callgrind.Profile(190, {("libc.so", "malloc"): 110, outermost: 80},
+                                 {("libc.so", "malloc"): 3, outermost: 10})
+    assert bench_callgrind.breakdown(off, on, 10) == [("OutermostCall::OutermostCall", 8.0, 1.0),
+                                                      ("malloc [libc]", 1.0, 0.1)]
 
 
 def test_the_results_section_of_a_document_is_replaced_and_the_rest_kept(tmp_path):
