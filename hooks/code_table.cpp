@@ -59,7 +59,9 @@ std::uint32_t CodeTable::classify(const void* code) const noexcept {
   const bool generated = file.starts_with("<eval_with_key>") || contains(file, "/torchinductor_") ||
                          contains(file, "/devsan_simulation/") || file.starts_with("<frozen ") ||
                          file.starts_with("<__array_function__");
-  if (file.starts_with(torch_directory_) || generated) {
+  // What copy.deepcopy makes is made by who called it, as with torch's own functions.
+  const bool copies = file.ends_with("/copy.py") && contains(file, "/lib/python3.") && !contains(file, "-packages/");
+  if (file.starts_with(torch_directory_) || generated || copies) {
     // The innermost frame of an optimizer's operators is one of the functions that step() shares its work among.
     const bool steps = name == "step" || name.starts_with("_single_tensor_") || name.starts_with("_multi_tensor_") ||
                        name.starts_with("_fused_");
