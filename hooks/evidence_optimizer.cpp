@@ -9,7 +9,8 @@ namespace devsan::hooks {
 
 namespace {
 
-// `state[…]['key'] = value`, or `state[key] = value` with a variable, which is certain of nothing.
+// `….state[parameter] = value` and `state[…]['key'] = value`; or `state[key] = value` with a variable, which is certain
+// of nothing.
 void add_stores(std::vector<Candidate>& candidates, const void* code, const void* key) {
   if (!mentions_text(code, "state")) return;
   const ByteCode byte_code(code);
@@ -19,7 +20,9 @@ void add_stores(std::vector<Candidate>& candidates, const void* code, const void
     const Instruction& subscript = all[k - 1];
     const bool by_key = subscript.operation == Operation::load_constant && same_name(subscript.operand, key);
     if (!by_key && subscript.operation != Operation::load_variable) continue;
-    candidates.push_back({position_of(code, all[k].offset), by_key});
+    const bool into_state =
+        k >= 2 && all[k - 2].operation == Operation::load_attribute && is_name(all[k - 2].operand, "state");
+    candidates.push_back({position_of(code, all[k].offset), by_key || into_state});
   }
 }
 
