@@ -10,7 +10,7 @@
 namespace devsan::hooks {
 namespace {
 
-constexpr std::uint32_t kMaxNode = (1U << 21) - 1;
+constexpr std::uint32_t kMaxNode = (1U << 20) - 1;
 
 // Addresses as the allocator gives them out: 16-byte aligned, below the 47 bits of user space.
 const void* address(std::uint64_t place) {
