@@ -31,6 +31,9 @@ class ReplacementIndex {
   std::uint32_t* bucket_of(std::uint32_t* buckets, std::uint64_t hash) const noexcept;
   void insert(std::uint32_t entry) noexcept;
   void find_common_prefix() noexcept;
+  void* by_name_alone(const char* name) const noexcept;
+
+  static constexpr std::size_t kMaxNameOnly = 8;
 
   PageMemory entries_memory_;
   PageMemory buckets_memory_;
@@ -39,6 +42,8 @@ class ReplacementIndex {
   std::uint32_t* name_buckets_ = nullptr;
   std::size_t mask_ = 0;
   std::size_t count_ = 0;
+  std::uint32_t name_only_[kMaxNameOnly] = {};  // entries without an address
+  std::size_t name_only_count_ = 0;
   std::size_t prefix_length_ = 0;  // of all names: "_ZN2at4_ops"
 };
 
