@@ -49,11 +49,13 @@ struct HostServices {
 // the address of the function itself: the symbol that its relocation names is the symbol that slots are matched by.
 // A weak function that the target torch lacks leaves `real` null, and the entry is passed over; with `by_name` it is a
 // function of a library that the hooks do not link, and any slot that names it is its own.
-struct Replacement {
+// Its size is a power of two, so that tables of several objects, which the linker aligns, make one.
+struct alignas(32) Replacement {
   void* real;
   void* wrapper;
   bool by_name = false;
 };
+static_assert(sizeof(Replacement) == 32);
 
 // Asked when the program ends the process without running exit handlers, with the status that it gave; returns the one
 // to end with.
