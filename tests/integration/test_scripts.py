@@ -22,10 +22,72 @@ def test_unknown_option_is_refused_before_anything_is_done(name):
     assert done.stdout == "" and "--no-such-option" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["setup", "test", "gpu_check"])
+@pytest.mark.parametrize("name", ["setup", "test", "gpu_check", "torch_tests"])
 def test_help_says_how_to_call_it(name):
     done = script(name, "--help")
     assert done.returncode == 0 and f"{name} [" in done.stdout and done.stderr == ""
+
+
+TORCH_TESTS = """\
+import os
+import pathlib
+import pytest
+
+traced = "LD_PRELOAD" in os.environ
+
+
+def test_same():
+    pass
+
+
+def test_fails_in_both():
+    assert False
+
+
+@pytest.mark.skip
+def test_skipped():
+    pass
+
+
+def test_fails_otherwise():
+    raise ValueError("one" if traced else "two")
+
+
+def test_fails_under_devsan():
+    assert not traced
+
+
+def test_crashes_under_devsan():
+    if traced:
+        os.abort()
+
+
+def test_after_the_crash():
+    pass
+
+
+def test_is_not_steady():
+    runs = pathlib.Path(__file__).with_name("runs")
+    runs.write_text(runs.read_text() + "." if runs.exists() else ".")
+    assert len(runs.read_text()) % 2
+"""
+
+
+def test_torch_tests_tells_each_test_that_ends_otherwise_under_devsan(tmp_path, devsan, python):
+    (tmp_path / "test_torch.py").write_text(TORCH_TESTS)
+    done = script("torch_tests", "--folder", tmp_path, "--python", python, "--devsan", devsan, "--shards", "2",
+                  "test_torch.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "| test_torch.py | 8 | 2 | 1 | 1 | 0 | 1 | 3 |" in done.stdout
+    differences = [line for line in done.stdout.splitlines() if line.startswith("difference: ")]
+    assert [line.split("::")[1] for line in differences] == [
+        "test_fails_otherwise", "test_fails_under_devsan", "test_crashes_under_devsan"]
+    assert "devsan: crashed with SIGABRT" in done.stdout and "flaky: test_torch.py::test_is_not_steady" in done.stdout
+
+
+def test_torch_tests_says_what_is_missing(tmp_path):
+    done = script("torch_tests", "--folder", tmp_path)
+    assert done.returncode == 2 and "has no test_torch.py" in done.stderr
 
 
 def test_second_setup_needs_no_network():
