@@ -9,6 +9,8 @@
 
 namespace devsan::hooks {
 
+class OperandList;
+
 // Whether an operator is running around this one. An operator can run Python (subclasses, modes, kernels written in
 // Python), and that Python calls operators of its own: they are outermost ones again. They show by an interpreter frame
 // that is not the outer operator's.
@@ -28,13 +30,20 @@ class OutermostCall {
 
   // Operands lie on two devices, and PyTorch took them.
   void allowed(const ArgumentsView& arguments, const void* caller) noexcept;
+  void allowed(OperandList& operands, const void* caller) noexcept;  // listed before the call
 
   void returned() noexcept;
 
   // An exception passes. `caller` is the address that the wrapper returns to.
   void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
+  void thrown(OperandList& operands, const void* caller) noexcept;  // listed before the call; empty where not known
 
  private:
+  template <class Arguments>
+  void note_allowed(Arguments& arguments, const void* caller) noexcept;
+  template <class Arguments>
+  void note_thrown(Arguments& arguments, const void* caller) noexcept;
+
   ThreadState& state_;
   const Operands& seen_;
   OuterCall around_;  // the operator that runs around the Python that made this call; only where there is one

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "hooks/backward.h"
+#include "hooks/boxed_call.h"
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
 #include "hooks/meeting_table.h"
@@ -77,12 +78,23 @@ void keep_error(ThreadState& state, std::string_view message) noexcept {
   state.device_error_certain = complaint == DeviceComplaint::certain;
 }
 
-// Kernels that are written in Python (meta functions, FakeTensor, __torch_dispatch__) raise Python exceptions.
+// Kernels that are written in Python (meta functions, FakeTensor, __torch_dispatch__) raise Python exceptions. What an
+// operator inside such a kernel has raised is a finding already.
 void note_python_error(ThreadState& state) noexcept {
   const PythonSection section;
   const void* inside_cpp = python_exception_in_flight();
   char buffer[1024];
-  keep_error(state, exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer));
+  const std::string_view text =
+      exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer);
+  if (state.unhandled != nullptr && runtime.recorder->string(state.unhandled->message) == text) return;
+  keep_error(state, text);
+}
+
+// Keeps an error that Python raised, too. False where PyTorch's complaint was about something else than devices.
+bool has_device_error(ThreadState& state, const void* caller) noexcept {
+  const Busy busy(state);
+  if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
+  return state.device_error != trace::StringId::none;
 }
 
 // A tensor that no name leads to was made on the way. The expression that made it is its name, where that stands in the
@@ -207,9 +219,13 @@ trace::MeetingPayload* record(ThreadState& state, const Details& details, Operan
 
 void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                     const void* caller) noexcept {
-  const Busy busy(state);
   OperandList operands(op);
   arguments.visit(operands);
+  record_allowed(state, op, operands, caller);
+}
+
+void record_allowed(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept {
+  const Busy busy(state);
   if (operands.simulated_by_python()) return;
   Details details;
   details.op = op;
@@ -220,16 +236,20 @@ void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsVie
 
 void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                    const void* caller) noexcept {
-  const Busy busy(state);
-  if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
-  const trace::StringId message = state.device_error;
-  if (message == trace::StringId::none) return;
-  state.device_error = trace::StringId::none;
+  if (!has_device_error(state, caller)) return;
   OperandList operands(op);
   arguments.visit(operands);
+  record_raised(state, op, operands, caller);
+}
+
+void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept {
+  if (!has_device_error(state, caller) || came_with_boxed_call(state, operands)) return;
+  const Busy busy(state);
+  const trace::StringId message = state.device_error;
+  state.device_error = trace::StringId::none;
   if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
   Details details;
-  details.flags = trace::kRaised;
+  details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
   details.message = message;
   details.op = op;
   details.site = state.outer.site.id;
