@@ -8,6 +8,7 @@
 
 #include "hooks/code_table.h"
 #include "hooks/operator_table.h"
+#include "hooks/pending_copies.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/storage_release.h"
@@ -61,6 +62,21 @@ void start_python() noexcept {
   runtime.recorder->add_notice(reason);
 }
 
+constexpr StreamWatch kStreamWatch = {
+    [](const void* event, int device, std::int64_t stream) {
+      pending_copies.record_event(event, {device, stream});
+    },
+    [](const void* event) { pending_copies.forget_event(event); },
+    [](int device, std::int64_t stream, const void* event) {
+      pending_copies.wait_event({device, stream}, event);
+    },
+    [](const void* event) { pending_copies.host_saw_event(event); },
+    [](int device, std::int64_t stream) {
+      pending_copies.host_saw_stream({device, stream});
+    },
+    [](int device) { pending_copies.host_saw_device(device); },
+};
+
 }  // namespace
 
 Runtime runtime;
@@ -99,5 +115,6 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
     host->recorder->add_notice("this torch's storages cannot be followed: operands carry no history");
   }
   start_python();
+  host->stream_watch->store(&kStreamWatch, std::memory_order_release);
   return hook_table();
 }

@@ -50,4 +50,13 @@ void examine(const void* thread, trace::OperatorId op, trace::SiteId site, Opera
   }
 }
 
+void find_names(const void* thread, trace::SiteId site, OperandList& operands) noexcept {
+  try {
+    ObjectSearch search(operands.records(), operands.identities(), site);
+    search.run(current_frame(thread));
+    give_names(search, operands.records(), operands.identities());
+  } catch (const std::bad_alloc&) {  // names are worth no failure
+  }
+}
+
 }  // namespace devsan::hooks

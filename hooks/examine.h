@@ -1,4 +1,4 @@
-// Everything that Python's objects tell of the operands that PyTorch refused: what they are called, who holds them, and
+// What Python's objects tell of the operands of a call: what they are called, who holds them, and
 // which lines of the program put them there.
 #pragma once
 
@@ -11,5 +11,8 @@ namespace devsan::hooks {
 // `site`. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
 void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
              EvidenceList& evidence) noexcept;
+
+// The names alone, for operands that nothing refused.
+void find_names(const void* thread, trace::SiteId site, OperandList& operands) noexcept;
 
 }  // namespace devsan::hooks

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "hooks/backward.h"
+#include "hooks/busy.h"
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
 #include "hooks/examine.h"
@@ -28,17 +29,6 @@ namespace devsan::hooks {
 
 namespace {
 
-class Busy {
- public:
-  explicit Busy(ThreadState& state) noexcept : state_(state) { state_.busy = true; }
-  ~Busy() { state_.busy = false; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  ThreadState& state_;
-};
-
 bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != text.npos;
 }
@@ -59,13 +49,6 @@ std::uint64_t device_digest(std::span<const trace::OperandRecord> operands) noex
 bool interpreter_lives() noexcept {
   if (python.Py_IsFinalizing != nullptr) return python.Py_IsFinalizing() == 0;
   return python._Py_IsFinalizing == nullptr || python._Py_IsFinalizing() == 0;
-}
-
-// The functions of torch's Python bindings give up the GIL around an operator and take it again when it returns, or
-// throws, with nothing in between: taking it here waits for no more than they would.
-bool may_take_gil(const ThreadState& state, const void* caller) noexcept {
-  return state.outer.python != nullptr && caller >= runtime.python_bindings_begin &&
-         caller < runtime.python_bindings_end && interpreter_lives();
 }
 
 trace::StringId intern_message(std::string_view message) noexcept {
@@ -225,6 +208,13 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
 }
 
 }  // namespace
+
+// The functions of torch's Python bindings give up the GIL around an operator and take it again when it returns, or
+// throws, with nothing in between: taking it here waits for no more than they would.
+bool may_take_gil(const ThreadState& state, const void* caller) noexcept {
+  return state.outer.python != nullptr && caller >= runtime.python_bindings_begin &&
+         caller < runtime.python_bindings_end && interpreter_lives();
+}
 
 void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                     const void* caller) noexcept {

@@ -20,6 +20,9 @@ void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsVie
 void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                    const void* caller) noexcept;
 
+// Whether the GIL may be taken inside an operator that was called from `caller`.
+bool may_take_gil(const ThreadState& state, const void* caller) noexcept;
+
 // PyTorch made an error object with this text. Kept at once when no wrapped operator is running on the thread, so that
 // calls past the wrappers are not missed.
 void note_error(std::string_view message) noexcept;

@@ -11,33 +11,11 @@
 #include "hooks/operator_table.h"
 #include "hooks/origin_table.h"
 #include "hooks/runtime.h"
+#include "hooks/schema.h"
 
 namespace devsan::hooks {
 
 namespace {
-
-// The name of the k-th argument: "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor".
-std::string_view argument_name(std::string_view schema, int argument) noexcept {
-  std::size_t at = schema.find('(');
-  int depth = 0;
-  int found = 0;
-  std::size_t start = at + 1;
-  for (++at; at < schema.size(); ++at) {
-    const char c = schema[at];
-    if (c == '(' || c == '[') ++depth;
-    const bool closes = c == ')' && depth == 0;
-    if ((c == ')' || c == ']') && depth > 0) --depth;
-    if (!closes && !(c == ',' && depth == 0)) continue;
-    std::string_view text = schema.substr(start, at - start);
-    start = at + 1;
-    text = text.substr(0, text.find('='));
-    const std::size_t space = text.rfind(' ');
-    if (space != text.npos) text = text.substr(space + 1);
-    if (text != "*" && found++ == argument) return text;
-    if (closes) break;
-  }
-  return {};
-}
 
 const char* dtype_name(caffe2::TypeMeta type) noexcept {
   try {

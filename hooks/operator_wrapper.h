@@ -17,6 +17,7 @@
 #include "hooks/call.h"
 #include "hooks/operands.h"
 #include "hooks/operator_table.h"
+#include "hooks/traffic.h"
 
 namespace devsan::hooks {
 
@@ -66,12 +67,24 @@ struct Wrapper;
 template <class R, class... A, R (*Real)(A...), std::uint16_t Id, int Weight>
 struct Wrapper<Real, Id, Weight> {
   static R call(A... arguments) {
-    if (is_nested(thread_state())) [[likely]]
-      return Real(static_cast<A&&>(arguments)...);
-    return call_outermost(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+    if constexpr (watch_of<Real> != Watch::none) {
+      return call_watched(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+    } else {
+      if (is_nested(thread_state())) [[likely]]
+        return Real(static_cast<A&&>(arguments)...);
+      return call_outermost(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+    }
   }
 
  private:
+  static R call_watched(const void* caller, A... arguments) {
+    const WatchedCall call(trace::OperatorId{Id});
+    R result =
+        call.nested() ? Real(static_cast<A&&>(arguments)...) : call_outermost(caller, static_cast<A&&>(arguments)...);
+    note_watched<watch_of<Real>>(call, arguments...);
+    return result;
+  }
+
   // `caller`: where the operator returns to.
   [[gnu::noinline]] static R call_outermost(const void* caller, A... arguments) {
     Operands seen;
@@ -82,6 +95,8 @@ struct Wrapper<Real, Id, Weight> {
       (enumerate(sink, place++, arguments), ...);
     };
     OutermostCall scope(trace::OperatorId{Id}, seen, makes_values<R>);
+    if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      attend(thread_state(), trace::OperatorId{Id}, ArgumentsView(enumerate_all), caller);
     // Runs only when the operator throws: on the way out nothing is caught, so an exception that nobody catches still
     // ends the process where it was thrown.
     struct Unwinding {

@@ -33,12 +33,20 @@ FindingScope* find_scope(FindingScope* scope, trace::FindingKind kind) noexcept 
 
 }  // namespace
 
-Silence silence_by_program(const ThreadState& state, trace::FindingKind kind) noexcept {
+Silence silence_by_program(const ThreadState& state, trace::FindingKind kind, FindingScope** told) noexcept {
   FindingScope* scope = find_scope(state.scopes, kind);
   if (scope == nullptr && state.backward_depth != 0) scope = find_scope(scopes_of_backward(), kind);
+  if (told != nullptr) {
+    *told = scope;
+  } else {
+    count_for(scope);
+  }
   if (scope == nullptr) return Silence::none;
-  scope->findings.fetch_add(1, std::memory_order_relaxed);
   return scope->expects.load(std::memory_order_relaxed) ? Silence::expected : Silence::allowed;
+}
+
+void count_for(FindingScope* scope) noexcept {
+  if (scope != nullptr) scope->findings.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::uint32_t flags_of(Silence silence) noexcept {

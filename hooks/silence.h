@@ -15,8 +15,10 @@ namespace devsan::hooks {
 enum class Silence : std::uint8_t { none, allowed, expected };
 
 // What the innermost scope that names the kind says; of the thread, or of the one whose backward it runs. Counts for
-// that scope, so it is to be asked once for each time a finding is made.
-Silence silence_by_program(const ThreadState& state, trace::FindingKind kind) noexcept;
+// that scope, so it is to be asked once for each time a finding is made. With `scope` it does not count, and gives the
+// scope, for the caller to count when it knows that there is a finding.
+Silence silence_by_program(const ThreadState& state, trace::FindingKind kind, FindingScope** scope = nullptr) noexcept;
+void count_for(FindingScope* scope) noexcept;  // which may be null
 
 // As MeetingPayload::flags have it.
 std::uint32_t flags_of(Silence silence) noexcept;

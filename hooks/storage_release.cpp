@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hooks/origin_table.h"
+#include "hooks/pending_copies.h"
 
 // The virtual table of c10::StorageImpl, by its name in the Itanium C++ ABI. Weak, since a torch that gives it no
 // external linkage can still be hooked, without origins.
@@ -24,6 +25,8 @@ Destructor real_deleting_destructor = nullptr;
 
 void delete_storage(void* storage) {
   origin_table.erase(storage);
+  if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    pending_copies.forget_storage(storage);
   real_deleting_destructor(storage);
 }
 

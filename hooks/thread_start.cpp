@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hooks/pending_copies.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/thread_caches.h"
@@ -14,6 +15,7 @@ void start_thread(ThreadState& state) noexcept {
   trace::Recorder& recorder = *runtime.recorder;
   if (!recorder.active() && !recorder.gave_up()) {
     reset_sites_after_fork();
+    pending_copies.reset_after_fork();
     if (recorder.reopen_in_child()) {
       recorder.set_step(runtime.step.load(std::memory_order_relaxed));
       runtime.host->record_suppressions();
@@ -22,6 +24,7 @@ void start_thread(ThreadState& state) noexcept {
   state.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   state.tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   state.unhandled = nullptr;
+  state.number = nullptr;
   state.main_python = nullptr;
   if (runtime.main_python != nullptr && state.tid == static_cast<std::uint32_t>(::getpid()) &&
       python.PyGILState_GetThisThreadState() == runtime.main_python) {

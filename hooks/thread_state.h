@@ -51,7 +51,11 @@ struct ThreadState {
   const void* backward_frame;  // OuterCall::frame when this thread called autograd's engine; null outside
   CallSite backward_site;      // and the site of that call
   const void* gradient_check;  // what autograd's engine is checking on this thread; null outside of such a check
-  const void* main_python;     // the PyThreadState of the main thread, on that thread; null elsewhere
+  trace::TrafficPayload* number;  // what the host has just waited for, until the next operator shows who took it
+  const void* number_frame;       // the frame that it was asked for in,
+  std::uintptr_t number_address;  // and the instruction
+  std::uint8_t watching;          // watched operators (traffic.h) on this thread's stack
+  const void* main_python;        // the PyThreadState of the main thread, on that thread; null elsewhere
 };
 static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));
 static_assert(offsetof(ThreadState, scopes) == offsetof(ThreadBlock, scopes));

@@ -17,6 +17,18 @@ namespace devsan {
 
 inline constexpr std::uint32_t kHooksAbi = 1;
 
+// What becomes of streams and events, told to the hooks by whoever sees it: the simulation, before the call returns. A
+// stream is named by its device and PyTorch's id of it, an event by an address. Any thread may call.
+struct StreamWatch {
+  void (*recorded)(const void* event, int device, std::int64_t stream);
+  void (*destroyed)(const void* event);
+  void (*waits_for)(int device, std::int64_t stream, const void* event);  // the stream, not the host
+  // The host waited, or asked and heard that there is nothing to wait for.
+  void (*host_saw_event)(const void* event);
+  void (*host_saw_stream)(int device, std::int64_t stream);
+  void (*host_saw_device)(int device);
+};
+
 // Given to a library when it is loaded. Everything lives as long as the process.
 struct HostServices {
   std::uint32_t abi;
@@ -29,15 +41,23 @@ struct HostServices {
   bool (*suppressed)(const trace::FindingPlace& place);
   // To be called in a fork child that has a trace of its own now: writes the suppressions into it.
   void (*record_suppressions)();
+  // Where the hooks, which are loaded last, leave what the simulation calls; null until then.
+  std::atomic<const StreamWatch*>* stream_watch;
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as
 // the address of the function itself: the symbol that its relocation names is the symbol that slots are matched by.
-// A weak function that the target torch lacks leaves `real` null, and the entry is passed over.
-struct Replacement {
+// A weak function that the target torch lacks leaves `real` null, and the entry is passed over; with `by_name` it is a
+// function of a library that the hooks do not link, and any slot that names it is its own.
+// `in_tables`: its address as a value, in a table of functions that another object calls through, is replaced too.
+// Its size is a power of two, so that tables of several objects, which the linker aligns, make one.
+struct alignas(32) Replacement {
   void* real;
   void* wrapper;
+  bool by_name = false;
+  bool in_tables = false;
 };
+static_assert(sizeof(Replacement) == 32);
 
 // Asked when the program ends the process without running exit handlers, with the status that it gave; returns the one
 // to end with.

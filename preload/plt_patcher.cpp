@@ -228,8 +228,16 @@ bool PltPatcher::collect(const dl_phdr_info& info, const ElfImage& image, Object
     }
     if (wrapper != nullptr) slots[count++] = {slot, wrapper, original};
   };
+  const auto consider_table_entry = [&](const ElfW(Rela) & relocation) {
+    void** slot = image.slot(relocation);
+    if (reinterpret_cast<std::uintptr_t>(slot) % sizeof(void*) != 0) return;
+    void* original = reinterpret_cast<void*>(read_slot(slot));
+    if (void* wrapper = index_.in_tables(original)) slots[count++] = {slot, wrapper, original};
+  };
   for (const ElfW(Rela) & relocation : other) {
-    if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_GLOB_DAT) consider(relocation, false);
+    const auto type = ELF64_R_TYPE(relocation.r_info);
+    if (type == R_X86_64_GLOB_DAT) consider(relocation, false);
+    if (type == R_X86_64_64) consider_table_entry(relocation);
   }
   for (const ElfW(Rela) & relocation : plt) {
     if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_JUMP_SLOT) consider(relocation, true);

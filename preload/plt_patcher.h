@@ -2,7 +2,8 @@
 //
 // Patched are JUMP_SLOT and GLOB_DAT relocations: the slots through which code calls a function of another object.
 // R_X86_64_64 is not: that is an address stored as a value (tables of kernels, the hooks' own table of real functions),
-// which a program may compare or which leads back to the real function on purpose.
+// which a program may compare or which leads back to the real function on purpose. The few functions that are called
+// through such tables alone say so (Replacement::in_tables).
 //
 // A slot is patched when it holds the real function, or still leads to the loader's lazy binding and names it. A slot
 // that another object's function of that name has won is left alone. Objects in other namespaces (dlmopen) are not

@@ -44,8 +44,12 @@ bool ReplacementIndex::build(const HookTable& table, const ElfImage& hooks) noex
       continue;
     }
     const Replacement& replacement = table.replacements[(slot - first) / sizeof(Replacement)];
-    if (replacement.real == nullptr || replacement.wrapper == nullptr || count_ == table.count) continue;
+    if (replacement.wrapper == nullptr || count_ == table.count) continue;
+    if (replacement.real == nullptr && (!replacement.by_name || name_only_count_ == kMaxNameOnly)) continue;
     entries_[count_] = {hooks.symbol_name(relocation), replacement.real, replacement.wrapper};
+    if (replacement.in_tables && replacement.real != nullptr && in_tables_count_ < kMaxInTables) {
+      in_tables_[in_tables_count_++] = static_cast<std::uint32_t>(count_);
+    }
     insert(static_cast<std::uint32_t>(count_++));
   }
   find_common_prefix();
@@ -61,7 +65,11 @@ void ReplacementIndex::insert(std::uint32_t entry) noexcept {
     while (*bucket_of(buckets, hash) != 0) ++hash;
     *bucket_of(buckets, hash) = entry + 1;
   };
-  put(address_buckets_, hash_of(entries_[entry].real));
+  if (entries_[entry].real != nullptr) {
+    put(address_buckets_, hash_of(entries_[entry].real));
+  } else {
+    name_only_[name_only_count_++] = entry;
+  }
   put(name_buckets_, hash_of(entries_[entry].name));
 }
 
@@ -75,14 +83,30 @@ void ReplacementIndex::find_common_prefix() noexcept {
   }
 }
 
+void* ReplacementIndex::by_name_alone(const char* name) const noexcept {
+  for (std::size_t i = 0; i < name_only_count_; ++i) {
+    const Entry& entry = entries_[name_only_[i]];
+    if (std::strcmp(entry.name, name) == 0) return entry.wrapper;
+  }
+  return nullptr;
+}
+
 // Linkers may fold equal functions, so one address can stand for several names.
 void* ReplacementIndex::by_address(const void* value, const char* name) const noexcept {
   for (std::uint64_t hash = hash_of(value);; ++hash) {
     const std::uint32_t bucket = *bucket_of(address_buckets_, hash);
-    if (bucket == 0) return nullptr;
+    if (bucket == 0) return by_name_alone(name);
     const Entry& entry = entries_[bucket - 1];
     if (entry.real == value && std::strcmp(entry.name, name) == 0) return entry.wrapper;
   }
+}
+
+void* ReplacementIndex::in_tables(const void* value) const noexcept {
+  for (std::size_t i = 0; i < in_tables_count_; ++i) {
+    const Entry& entry = entries_[in_tables_[i]];
+    if (entry.real == value) return entry.wrapper;
+  }
+  return nullptr;
 }
 
 void* ReplacementIndex::by_name(const char* name, void** real) const noexcept {

@@ -19,6 +19,8 @@ class ReplacementIndex {
   void* by_address(const void* value, const char* name) const noexcept;
   // The wrapper and the real function for a slot that is not bound yet.
   void* by_name(const char* name, void** real) const noexcept;
+  // The wrapper for a function whose address is stored as a value; null when the value is to stay.
+  void* in_tables(const void* value) const noexcept;
   std::size_t size() const noexcept { return count_; }
 
  private:
@@ -31,6 +33,10 @@ class ReplacementIndex {
   std::uint32_t* bucket_of(std::uint32_t* buckets, std::uint64_t hash) const noexcept;
   void insert(std::uint32_t entry) noexcept;
   void find_common_prefix() noexcept;
+  void* by_name_alone(const char* name) const noexcept;
+
+  static constexpr std::size_t kMaxNameOnly = 8;
+  static constexpr std::size_t kMaxInTables = 8;
 
   PageMemory entries_memory_;
   PageMemory buckets_memory_;
@@ -39,6 +45,10 @@ class ReplacementIndex {
   std::uint32_t* name_buckets_ = nullptr;
   std::size_t mask_ = 0;
   std::size_t count_ = 0;
+  std::uint32_t name_only_[kMaxNameOnly] = {};  // entries without an address
+  std::size_t name_only_count_ = 0;
+  std::uint32_t in_tables_[kMaxInTables] = {};  // entries that tables hold too
+  std::size_t in_tables_count_ = 0;
   std::size_t prefix_length_ = 0;  // of all names: "_ZN2at4_ops"
 };
 

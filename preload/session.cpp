@@ -38,6 +38,7 @@ constinit std::atomic<SimModuleCreated> g_module_created{nullptr};
 constinit FixedText<kOptionsSize> g_options_text;
 constinit HostServices g_services{};
 constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
+constinit std::atomic<const StreamWatch*> g_stream_watch{nullptr};
 
 // Never destroyed: the hooks keep a pointer to the options.
 alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
@@ -300,8 +301,9 @@ bool switched_off() noexcept {
 }
 
 void start(const TorchSighting& torch, bool importing) noexcept {
-  g_services = {kHooksAbi, &g_recorder,    reinterpret_cast<const trace::Options*>(g_options_memory),
-                &say,      &is_suppressed, [] { record_suppressions(&g_recorder); }};
+  g_services = {kHooksAbi,      &g_recorder,    reinterpret_cast<const trace::Options*>(g_options_memory),
+                &say,           &is_suppressed, [] { record_suppressions(&g_recorder); },
+                &g_stream_watch};
   if (!Start(torch, importing).run()) {
     set_stage(Stage::off);
     return;

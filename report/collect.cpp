@@ -6,6 +6,7 @@
 
 #include "report/build_findings.h"
 #include "report/build_run.h"
+#include "report/build_traffic.h"
 
 namespace devsan::report {
 namespace {
@@ -69,11 +70,15 @@ void Collector::add(const trace::TraceFile& trace) {
   report_.run.processes.push_back(process_of(trace));
   add_notices(trace, report_.run.processes.back());
   suppressor_.begin_trace(trace);
-  for (Finding& finding : build_findings(trace)) {
-    report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
-    suppressor_.judge(finding);
-    (finding.silence ? suppressed_ : merger_).add(std::move(finding));
-  }
+  const auto take = [this](std::vector<Finding> findings) {
+    for (Finding& finding : findings) {
+      report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
+      suppressor_.judge(finding);
+      (finding.silence ? suppressed_ : merger_).add(std::move(finding));
+    }
+  };
+  take(build_findings(trace));
+  take(build_traffic(trace));
 }
 
 void Collector::add_notices(const trace::TraceFile& trace, const Process& process) {

@@ -110,6 +110,17 @@ struct Silence {
 
 std::string_view name_of(Silence::By by);
 
+// What is known of traffic between the host and devices, beside operands and places.
+struct Traffic {
+  trace::RaceKind race = trace::RaceKind::none;
+  std::optional<Frame> copy;  // of a race: where the copy was asked for
+  std::string taker;          // the operator that took the number which the host waited for
+  bool to_host = false;       // the copy's direction
+  bool from_loader = false;   // a DataLoader made what was copied
+  std::uint64_t bytes = 0;    // of all times together
+  double per_step = 0;        // times a step, from the first one to the end of the run
+};
+
 struct Finding {
   std::string id;  // the same for findings that are equal, in any process and any run
   Kind kind = Kind::device_mismatch;
@@ -125,6 +136,7 @@ struct Finding {
   std::vector<Operand> operands;
   std::vector<Evidence> evidence;  // that is about no single operand
   std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
+  std::optional<Traffic> traffic;  // only for kinds that are about it
   std::optional<RootCause> root_cause;
   std::optional<Fix> fix;
   std::uint32_t step = 0;

@@ -52,6 +52,7 @@ std::string identity_of(const Finding& finding) {
   if (const Operand* odd = first_odd(finding.operands)) {
     hash.text(odd->arg).place(odd->lineage.empty() ? nullptr : &odd->lineage.back().at);
   }
+  if (finding.traffic && finding.traffic->copy) hash.place(&*finding.traffic->copy);
   return hash.digits();
 }
 
@@ -64,6 +65,7 @@ void FindingMerger::add(Finding finding) {
   Finding& kept = findings_[found->second];
   if (precedence(finding) < precedence(kept)) std::swap(finding, kept);
   kept.count += finding.count;
+  if (kept.traffic && finding.traffic) kept.traffic->bytes += finding.traffic->bytes;
   kept.handled = kept.handled && finding.handled;
   std::vector<int> ranks;
   std::ranges::set_union(kept.ranks, finding.ranks, std::back_inserter(ranks));

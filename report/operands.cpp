@@ -65,6 +65,12 @@ std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Mee
   return operands;
 }
 
+std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Traffic& traffic) {
+  std::vector<Operand> operands;
+  for (const trace::OperandRecord& record : traffic.operands) operands.push_back(operand_of(trace, record));
+  return operands;
+}
+
 const std::string& spoken_name(const Operand& operand) {
   return operand.name.empty() ? operand.arg : operand.name;
 }

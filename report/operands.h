@@ -13,6 +13,8 @@ namespace devsan::report {
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting);
 // What was found out about one operand, or about no single one (trace::kWholeFinding).
 std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Meeting& meeting, std::size_t operand);
+// None of these is odd: traffic is no disagreement.
+std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Traffic& traffic);
 
 // What a sentence calls it: the program's name for it, or else the schema's.
 const std::string& spoken_name(const Operand& operand);

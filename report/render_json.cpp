@@ -153,6 +153,10 @@ Json finding_json(const Finding& finding) {
   json["thread"] = finding.thread;
   json["thread_name"] = text_or_null(finding.thread_name);
   json["count"] = finding.count;
+  if (finding.traffic) {
+    json["bytes"] = finding.traffic->bytes;
+    json["per_step"] = finding.traffic->per_step;
+  }
   json["time"] = time_or_null(finding.time_ns);
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;

@@ -8,6 +8,7 @@
 #include "report/summary.h"
 #include "report/terminal_parts.h"
 #include "report/text_layout.h"
+#include "report/traffic_text.h"
 
 namespace devsan::report {
 namespace {
@@ -125,6 +126,7 @@ Lines native_lines(const Finding& finding, const Style& style) {
 
 std::string headline(const Finding& finding) {
   const auto devices = devices_of(finding.operands);
+  if (finding.traffic) return traffic_headline(finding);
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));
   if (devices.size() < 2) return finding.op + " met operands on different devices";
   std::string text = finding.op + " met operands on ";
@@ -167,6 +169,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
   if (finding.where) append_place(lines, *finding.where, style);
   append(lines, circumstances(finding, 2, style));
   if (finding.silence) append_wrapped(lines, silence_text(*finding.silence), 2, style, Paint::faint);
+  if (finding.traffic) append_wrapped(lines, traffic_cost(finding), 2, style, Paint::faint);
   if (finding.where) {
     append_section(lines, excerpt(*finding.where, marks_for(*finding.where, finding.operands), gutter, style));
   }

@@ -7,6 +7,7 @@
 #include "report/operands.h"
 #include "report/terminal_parts.h"
 #include "report/text_layout.h"
+#include "report/traffic_text.h"
 
 namespace devsan::report {
 namespace {
@@ -125,8 +126,10 @@ std::string view_argument(const Report& report) {
 void append_finding(Lines& lines, const Finding& finding, const Style& style) {
   const Paint paint = finding.severity == Severity::error ? Paint::error : Paint::warning;
   const std::string label = std::string(name_of(finding.severity)) + "[" + std::string(name_of(finding.kind)) + "]";
-  lines.push_back("  " + painted(style, paint, label) + " " +
-                  painted(style, Paint::strong, cut_right(finding.op, style.width - label.size() - 3)));
+  lines.push_back(
+      "  " + painted(style, paint, label) + " " +
+      painted(style, Paint::strong,
+              cut_right(finding.traffic ? traffic_headline(finding) : finding.op, style.width - label.size() - 3)));
   if (finding.where) {
     const std::string number = ":" + std::to_string(finding.where->line);
     lines.push_back("    at " + painted(style, Paint::place,

@@ -42,7 +42,7 @@ bool attach(const HostServices& host) {
   configure({devices, memory_size(host.options->sim_memory)});
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
-  register_device_guard();
+  register_device_guard(host.stream_watch);
   register_cuda_hooks();
   register_fallback();
   register_views();

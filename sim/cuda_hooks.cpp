@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sim/allocator.h"
+#include "sim/device_guard.h"
 #include "sim/devices.h"
 #include "sim/random.h"
 
@@ -43,7 +44,7 @@ class SimulatedHooks final : public at::CUDAHooksInterface {
     return previous;
   }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override { return exchangeDevice(device); }
-  void deviceSynchronize(c10::DeviceIndex) const override {}
+  void deviceSynchronize(c10::DeviceIndex device) const override { tell_host_saw_device(device); }
 
   const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override { return default_generator(device); }
   at::Generator getNewGenerator(c10::DeviceIndex device) const override { return make_generator(device); }

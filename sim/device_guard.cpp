@@ -1,5 +1,6 @@
 // Operators finish before they return, so every stream is idle whenever it is asked. Streams and events still have
-// identities, devices and times, because programs compare and subtract them.
+// identities, devices and times, because programs compare and subtract them; and the hooks are told what waits for
+// what, because a missing wait shows nowhere else.
 #include "sim/device_guard.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -31,6 +32,12 @@ struct RecordedEvent {
   c10::DeviceIndex device;
   std::chrono::steady_clock::time_point time;
 };
+
+std::atomic<const StreamWatch*>* g_stream_watch = nullptr;
+
+const StreamWatch* watch() {
+  return g_stream_watch->load(std::memory_order_acquire);
+}
 
 class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
  public:
@@ -84,9 +91,14 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
     return reinterpret_cast<void*>(kBase + static_cast<std::uintptr_t>(stream.device_index()) * 0x10000 +
                                    static_cast<std::uintptr_t>(stream.id()) * 0x10);
   }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(const c10::DeviceIndex) const override {}
+  bool queryStream(const c10::Stream& stream) const override {
+    synchronizeStream(stream);
+    return true;
+  }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    if (const StreamWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
+  }
+  void synchronizeDevice(const c10::DeviceIndex device) const override { tell_host_saw_device(device); }
 
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device,
               const c10::EventFlag) const override {
@@ -94,11 +106,23 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
                 " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
     if (*event == nullptr) *event = new RecordedEvent();
     *static_cast<RecordedEvent*>(*event) = {stream.device_index(), std::chrono::steady_clock::now()};
+    if (const StreamWatch* told = watch()) told->recorded(*event, stream.device_index(), stream.id());
   }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  void block(void* event, const c10::Stream& stream) const override {
+    const StreamWatch* told = watch();
+    if (told != nullptr && event != nullptr) told->waits_for(stream.device_index(), stream.id(), event);
+  }
+  bool queryEvent(void* event) const override {
+    synchronizeEvent(event);
+    return true;
+  }
+  void synchronizeEvent(void* event) const override {
+    const StreamWatch* told = watch();
+    if (told != nullptr && event != nullptr) told->host_saw_event(event);
+  }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    const StreamWatch* told = watch();
+    if (told != nullptr && event != nullptr) told->destroyed(event);
     delete static_cast<RecordedEvent*>(event);
   }
   double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override {
@@ -116,7 +140,12 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 
 }  // namespace
 
-void register_device_guard() {
+void tell_host_saw_device(c10::DeviceIndex device) {
+  if (const StreamWatch* told = watch()) told->host_saw_device(device);
+}
+
+void register_device_guard(std::atomic<const StreamWatch*>* stream_watch) {
+  g_stream_watch = stream_watch;
   c10::impl::registerDeviceGuard(kSimulatedType, new SimulatedGuard());
 }
 

@@ -243,6 +243,60 @@ static_assert(sizeof(MeetingPayload) == 56);
 static_assert(offsetof(MeetingPayload, time_ns) == 16);
 inline constexpr std::size_t kMeetingMutableBytes = offsetof(MeetingPayload, time_ns);
 
+enum class TrafficKind : std::uint8_t {
+  none = 0,
+#define DEVSAN_TRAFFIC(name, number, text) name = number,
+#include "trace/traffic_kinds.def"
+#undef DEVSAN_TRAFFIC
+};
+
+// What was done with memory that an asynchronous copy was at work on.
+enum class RaceKind : std::uint8_t {
+  none = 0,
+  host_read_target = 1,
+  host_wrote_target = 2,
+  host_wrote_source = 3,
+  stream_used_target = 4,  // another stream than the copy's
+  stream_wrote_source = 5,
+  numpy_read_target = 6,  // through NumPy, DLPack or an address
+};
+
+enum TrafficFlags : std::uint8_t {
+  kForeignPlace = 1,      // torch or a library called the operator, not code of the program's own
+  kForeignCause = 2,      // the same for the copy that a race is about
+  kToHost = 4,            // a copy from a device to the host; without it, from the host to a device
+  kTrafficAllowed = 8,    // the program allows such findings here
+  kTrafficExpected = 16,  // or expects them
+};
+
+// Counted in place per site, operator and kind. Followed by OperandRecord[operands] and FrameRecord[frames], innermost
+// first. The fields before `time_ns` change after publication, and the checksum starts behind them.
+struct TrafficPayload {
+  std::uint64_t bytes;      // of all times together; 0 where nothing was copied
+  std::uint32_t repeats;    // further times
+  std::uint32_t steps;      // in which it happened
+  std::uint32_t last_step;  // in which it happened
+  OperatorId taker;         // the operator that took the number which the host waited for; none where nobody saw one
+  std::uint16_t settled;    // of reads outside PyTorch: how many were followed by a wait for the copy; stops at 65,535
+  std::int64_t time_ns;     // CLOCK_REALTIME
+  SiteId site;
+  SiteId cause;  // of a race: where the copy was asked for
+  OperatorId op;
+  TrafficKind kind;
+  RaceKind race;
+  Phase phase;
+  std::uint8_t flags;  // TrafficFlags
+  std::uint16_t reserved;
+  std::uint32_t step;
+  std::uint32_t tid;
+  StringId thread_name;
+  std::uint16_t operands;
+  std::uint16_t frames;
+};
+static_assert(sizeof(TrafficPayload) == 64);
+static_assert(offsetof(TrafficPayload, time_ns) == 24);
+inline constexpr std::size_t kTrafficMutableBytes = offsetof(TrafficPayload, time_ns);
+
 enum class NameKind : std::uint8_t {
   unknown = 0,
   parameter = 1,

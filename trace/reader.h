@@ -35,6 +35,12 @@ struct Meeting {
   std::vector<EvidenceRecord> evidence;  // about operands that are there, of kinds that are known
 };
 
+struct Traffic {
+  TrafficPayload fixed{};
+  std::vector<OperandRecord> operands;
+  std::vector<FrameRecord> frames;
+};
+
 struct ThreadTail {
   std::uint32_t tid = 0;
   std::string name;
@@ -74,6 +80,7 @@ class TraceFile {
   std::string_view source_line(StringId file, std::int32_t line) const;  // "" where it was not kept
 
   const std::vector<Meeting>& meetings() const { return meetings_; }  // in the order they were published
+  const std::vector<Traffic>& traffic() const { return traffic_; }    // the same
   const std::vector<std::pair<std::string, std::string>>& run_info() const { return run_info_; }
   const std::vector<Notice>& notices() const { return notices_; }
   const std::vector<SuppressionLine>& suppressions() const { return suppressions_; }
@@ -95,6 +102,7 @@ class TraceFile {
   std::array<std::vector<std::byte>, kSectionCount> sections_;  // of each what is in use; what is behind it is zero
   std::map<std::pair<StringId, std::int32_t>, StringId> source_lines_;
   std::vector<Meeting> meetings_;
+  std::vector<Traffic> traffic_;
   std::vector<std::pair<std::string, std::string>> run_info_;
   std::vector<Notice> notices_;
   std::vector<SuppressionLine> suppressions_;

@@ -42,15 +42,25 @@ bool known(EvidenceKind kind) {
 }
 
 // Everything that the sum does not cover, and what a writer with other ideas may have put there.
-void make_sound(Meeting& meeting) {
-  if (meeting.fixed.phase > Phase::checkpoint) meeting.fixed.phase = Phase::other;
-  for (OperandRecord& operand : meeting.operands) {
+void make_sound(Phase& phase, std::vector<OperandRecord>& operands) {
+  if (phase > Phase::checkpoint) phase = Phase::other;
+  for (OperandRecord& operand : operands) {
     if (operand.name_kind > NameKind::temporary) operand.name_kind = NameKind::unknown;
   }
+}
+
+void make_sound(Meeting& meeting) {
+  make_sound(meeting.fixed.phase, meeting.operands);
   std::erase_if(meeting.evidence, [&](const EvidenceRecord& evidence) {
     const bool about_something = evidence.operand < meeting.operands.size() || evidence.operand == kWholeFinding;
     return !about_something || !known(evidence.kind);
   });
+}
+
+// What a record's sum leaves out, because it changes after the record was published.
+std::size_t mutable_bytes(RecordKind kind) {
+  if (kind == RecordKind::Meeting) return kMeetingMutableBytes;
+  return kind == RecordKind::Traffic ? kTrafficMutableBytes : 0;
 }
 
 constexpr const char* kDamaged = "a record in the event log is damaged and left out";
@@ -111,7 +121,7 @@ TraceFile::Loader::Found TraceFile::Loader::examine(std::uint64_t at, RecordHead
 bool TraceFile::Loader::sum_is_right(const RecordHeader& header, std::span<const std::byte> payload) {
   checked_bytes_ += payload.size();
   if (checked_bytes_ > 4 * std::uint64_t{events_.size()}) return false;
-  const std::size_t left_out = header.kind == RecordKind::Meeting ? kMeetingMutableBytes : 0;
+  const std::size_t left_out = mutable_bytes(header.kind);
   return payload.size() >= left_out && crc32c(payload.subspan(left_out)) == header.checksum;
 }
 
@@ -156,6 +166,8 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
     }
     case RecordKind::Meeting:
       return take_meeting(payload);
+    case RecordKind::Traffic:
+      return take_traffic(payload);
   }
   return false;
 }
@@ -177,6 +189,21 @@ bool TraceFile::Loader::take_meeting(std::span<const std::byte> payload) {
   meeting.evidence = take<EvidenceRecord>(rest, fixed.evidence);
   make_sound(meeting);
   file_.meetings_.push_back(std::move(meeting));
+  return true;
+}
+
+bool TraceFile::Loader::take_traffic(std::span<const std::byte> payload) {
+  if (payload.size() < sizeof(TrafficPayload)) return false;
+  Traffic traffic;
+  traffic.fixed = read<TrafficPayload>(payload);
+  std::span<const std::byte> rest = payload.subspan(sizeof(TrafficPayload));
+  if (rest.size() != traffic.fixed.operands * sizeof(OperandRecord) + traffic.fixed.frames * sizeof(FrameRecord)) {
+    return false;
+  }
+  traffic.operands = take<OperandRecord>(rest, traffic.fixed.operands);
+  traffic.frames = take<FrameRecord>(rest, traffic.fixed.frames);
+  make_sound(traffic.fixed.phase, traffic.operands);
+  file_.traffic_.push_back(std::move(traffic));
   return true;
 }
 

@@ -30,6 +30,7 @@ class TraceFile::Loader {
   void tell_of_gap(std::uint64_t begin, std::uint64_t end);
   bool take_record(RecordKind kind, std::span<const std::byte> payload);
   bool take_meeting(std::span<const std::byte> payload);
+  bool take_traffic(std::span<const std::byte> payload);
 
   void read_threads();
   void read_tail(const ThreadRing& ring, std::uint64_t offset);

@@ -90,6 +90,13 @@ class Recorder {
   static void bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept;
   static void set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;  // adds to what is set
 
+  // The same for traffic. A bump adds `bytes`, and one step where `step` is another than that of the time before.
+  TrafficPayload* add_traffic(const TrafficPayload& fixed, std::span<const OperandRecord> operands,
+                              std::span<const FrameRecord> frames) noexcept;
+  static void bump_traffic(TrafficPayload* traffic, std::uint32_t step, std::uint64_t bytes) noexcept;
+  static void set_taker(TrafficPayload* traffic, OperatorId op) noexcept;
+  static void count_settled(TrafficPayload* traffic) noexcept;
+
   std::uint32_t step() const noexcept;
   void set_step(std::uint32_t step) noexcept;
   void count_optimizer_step() noexcept;

@@ -148,6 +148,39 @@ void Recorder::set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) n
   if (meeting != nullptr) atom(meeting->flags).fetch_or(flags, std::memory_order_relaxed);
 }
 
+TrafficPayload* Recorder::add_traffic(const TrafficPayload& fixed, std::span<const OperandRecord> operands,
+                                      std::span<const FrameRecord> frames) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return nullptr;
+  operands = at_most(operands);
+  frames = at_most(frames);
+  const std::size_t size = sizeof(TrafficPayload) + operands.size_bytes() + frames.size_bytes();
+  std::byte* const place = begin_record(base, size);
+  if (place == nullptr) return nullptr;
+  TrafficPayload head = fixed;
+  head.operands = static_cast<std::uint16_t>(operands.size());
+  head.frames = static_cast<std::uint16_t>(frames.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(append(place + sizeof(head), operands), frames);
+  publish(place, RecordKind::Traffic, {place + kTrafficMutableBytes, size - kTrafficMutableBytes});
+  return reinterpret_cast<TrafficPayload*>(place);
+}
+
+void Recorder::bump_traffic(TrafficPayload* traffic, std::uint32_t step, std::uint64_t bytes) noexcept {
+  if (traffic == nullptr) return;
+  if (atom(traffic->last_step).exchange(step, std::memory_order_relaxed) != step) count_one(traffic->steps);
+  if (bytes != 0) atom(traffic->bytes).fetch_add(bytes, std::memory_order_relaxed);
+  count_one(traffic->repeats);
+}
+
+void Recorder::set_taker(TrafficPayload* traffic, OperatorId op) noexcept {
+  if (traffic != nullptr) atom(traffic->taker).store(op, std::memory_order_relaxed);
+}
+
+void Recorder::count_settled(TrafficPayload* traffic) noexcept {
+  if (traffic != nullptr) count_one(traffic->settled);
+}
+
 ThreadRing* Recorder::acquire_ring(std::uint32_t tid, std::string_view name) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return nullptr;

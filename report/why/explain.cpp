@@ -1,5 +1,7 @@
 #include "report/why/explain.h"
 
+#include <span>
+
 #include "report/why/rule.h"
 
 namespace devsan::report {
@@ -16,12 +18,22 @@ constexpr NamedRule kRules[] = {
 #undef DEVSAN_RULE
 };
 
+constexpr NamedRule kTrafficRules[] = {
+#define DEVSAN_RULE(name, meaning) {#name, why::name},
+#include "report/why/traffic_rules.def"
+#undef DEVSAN_RULE
+};
+
+// What PyTorch allowed needs no change.
+std::span<const NamedRule> rules_for(const Finding& finding) {
+  if (finding.traffic) return kTrafficRules;
+  return finding.kind == Kind::device_mismatch ? std::span(kRules) : std::span<const NamedRule>();
+}
+
 }  // namespace
 
 void explain(Finding& finding) {
-  // What PyTorch allowed needs no change, and a finding about something else has rules of its own.
-  if (finding.kind != Kind::device_mismatch) return;
-  for (const NamedRule& rule : kRules) {
+  for (const NamedRule& rule : rules_for(finding)) {
     auto explanation = rule.recognise(finding);
     if (!explanation) continue;
     finding.rule = rule.name;

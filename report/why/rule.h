@@ -21,6 +21,7 @@ namespace why {
 
 #define DEVSAN_RULE(name, meaning) std::optional<Explanation> name(const Finding& finding);
 #include "report/why/rules.def"
+#include "report/why/traffic_rules.def"
 #undef DEVSAN_RULE
 
 }  // namespace why

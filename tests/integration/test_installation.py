@@ -18,7 +18,7 @@ MEETS = """
 def test_installation_can_be_moved_anywhere(devsan, python, tmp_path, name, preload):
     prefix = tmp_path / name
     for part in ("lib/devsan", "share/devsan"):
-        shutil.copytree(devsan.parent.parent / part, prefix / part)
+        shutil.copytree(devsan.parent.parent / part, prefix / part, symlinks=True)
     (prefix / "bin").mkdir()
     shutil.copy(devsan, prefix / "bin/devsan")
     result = Runner(prefix / "bin/devsan", python, tmp_path)(MEETS, sim=2, preload=preload)

@@ -1,5 +1,5 @@
-"""Each program of tests/programs on two simulated devices: what PyTorch refuses is reported at its line, and a correct
-program is left in peace."""
+"""Each program of tests/programs on two simulated devices: what PyTorch refuses is reported at its line, so is what it
+lets pass although it should not, and a correct program is left in peace."""
 
 import re
 
@@ -40,6 +40,23 @@ def test_refused_operator_is_reported_at_its_line(run_python, program):
     assert {operand["device"] for operand in finding["operands"]} > {odd[0]["device"]}
 
 
+@pytest.mark.parametrize("program", of_kind("silent"))
+def test_what_pytorch_lets_pass_is_reported_at_its_line(run_python, program):
+    result = run_python(program, sim=2)
+    assert result.status == 0, result.stderr
+    kinds = re.search(r"^# kinds: (\S+)$", program.read_text(), re.M)[1].split("|")
+    told = [(f["kind"], f["where"]["line"], f["root_cause"] and f["root_cause"]["line"]) for f in result.loud()]
+    assert len(told) == 1, told
+    kind, line, cause = told[0]
+    assert kind in kinds
+    assert line == marked_line(program, "# RAISE")
+    assert cause == marked_line(program, "# ROOT")
+    finding = result.loud()[0]
+    assert finding["severity"] == "warning" and not finding["raised"]
+    assert finding["count"] >= 1 and finding["per_step"] > 0 and finding["bytes"] > 0
+    assert finding["fix"]["file"].endswith(program.name)
+
+
 @pytest.mark.parametrize("program", of_kind("clean"))
 def test_correct_program_is_left_in_peace(run_python, program):
     result = run_python(program, sim=2)
@@ -50,5 +67,5 @@ def test_correct_program_is_left_in_peace(run_python, program):
 
 def test_every_program_says_what_is_expected_of_it():
     kinds = [expectation(program) for program in PROGRAMS]
-    assert kinds.count("raises") >= 12 and kinds.count("clean") >= 3
-    assert set(kinds) == {"raises", "clean"}
+    assert kinds.count("raises") >= 12 and kinds.count("silent") >= 12 and kinds.count("clean") >= 3
+    assert set(kinds) == {"raises", "silent", "clean"}

@@ -92,6 +92,9 @@ class Runtime:
         stream = self.extension.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type)
         self.extension._accelerator_setStream(stream)
 
+    def synchronize(self):
+        self.extension._accelerator_synchronizeDevice(self.extension._accelerator_hooks_get_current_device())
+
     def sleep(self, cycles):
         time.sleep(cycles / (CLOCK_RATE_KHZ * 1000))
 
@@ -128,7 +131,7 @@ def names(extension, core):
         "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
         "_cuda_getArchFlags": lambda: ARCHITECTURES,
         "_cuda_getCompiledVersion": lambda: CUDA_VERSION_NUMBER,
-        "_cuda_synchronize": lambda: None,
+        "_cuda_synchronize": runtime.synchronize,
         "_cuda_sleep": runtime.sleep,
         "_cuda_ipc_collect": lambda: None,
         "_cuda_clearCublasWorkspaces": lambda: None,

@@ -105,6 +105,26 @@ TEST_CASE("a function's address that is kept as a value is not replaced") {
   CHECK(caller.function("call_stored")(2, 3) == 5);
 }
 
+TEST_CASE("a function that is called through tables is replaced in them where its entry says so") {
+  Library caller("toy_caller_now");
+  const auto subtract = caller.function("call_in_table");
+  Patched patched;
+  patched->scan();
+  CHECK(subtract(5, 3) == 2 + toy::kWrapped);
+  patched->set_enabled(false);
+  CHECK(subtract(5, 3) == 2);
+}
+
+TEST_CASE("a function that the hooks do not link is replaced by its name") {
+  Library caller(GENERATE("toy_caller_lazy", "toy_caller_now", "toy_caller_without_plt"));
+  const auto divide = caller.function("call_divide");
+  Patched patched;
+  patched->scan();
+  CHECK(divide(6, 3) == toy::kWrapped);
+  patched->set_enabled(false);
+  CHECK(divide(6, 3) == 2);
+}
+
 TEST_CASE("a slot that leads to another object's function of that name is left alone") {
   Library caller("toy_caller_of_other");
   Patched patched;

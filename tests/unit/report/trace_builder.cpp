@@ -100,6 +100,24 @@ trace::MeetingPayload* TraceBuilder::meeting(const MeetingSketch& sketch) {
                                 evidence);
 }
 
+trace::TrafficPayload* TraceBuilder::traffic(const TrafficSketch& sketch) {
+  trace::TrafficPayload fixed{};
+  fixed.bytes = sketch.bytes;
+  fixed.steps = 1;
+  fixed.step = fixed.last_step = sketch.step;
+  fixed.time_ns = 1'700'000'000'500'000'000;
+  if (!sketch.frames.empty()) fixed.site = site(sketch.frames.front());
+  if (*sketch.cause.file != 0) fixed.cause = site(sketch.cause);
+  fixed.op = recorder_->add_operator(sketch.op);
+  fixed.kind = sketch.kind;
+  fixed.race = sketch.race;
+  fixed.flags = sketch.flags;
+  fixed.tid = 7;
+  std::vector<trace::OperandRecord> operands;
+  for (const OperandSketch& one : sketch.operands) operands.push_back(operand(one));
+  return recorder_->add_traffic(fixed, operands, frames(sketch.frames));
+}
+
 trace::TraceFile TraceBuilder::read() const {
   auto opened = trace::TraceFile::open(file());
   if (auto* damage = std::get_if<trace::Damage>(&opened)) throw std::runtime_error(damage->reason);

@@ -66,6 +66,18 @@ struct MeetingSketch {
   std::vector<EvidenceSketch> evidence = {};
 };
 
+struct TrafficSketch {
+  trace::TrafficKind kind = trace::TrafficKind::wait;
+  const char* op = "aten::item";
+  std::vector<Spot> frames = {};  // innermost first
+  std::vector<OperandSketch> operands = {};
+  std::uint8_t flags = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t step = 0;
+  trace::RaceKind race = trace::RaceKind::none;
+  Spot cause = {"", 0, ""};
+};
+
 // One process and its trace.
 class TraceBuilder {
  public:
@@ -76,6 +88,7 @@ class TraceBuilder {
   trace::SiteId site(const Spot& spot);
   trace::LineageId lineage(trace::LineageId parent, trace::How how, const char* op, const char* device, const Spot& at);
   trace::MeetingPayload* meeting(const MeetingSketch& sketch);
+  trace::TrafficPayload* traffic(const TrafficSketch& sketch);
   std::filesystem::path file() const { return recorder_->path(); }
   // Reads it back, as a report does.
   trace::TraceFile read() const;

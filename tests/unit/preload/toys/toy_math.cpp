@@ -12,3 +12,6 @@ int toy::add(int a, int b) {
 int toy::multiply(int a, int b) {
   return a * b + kAdded;
 }
+int toy::subtract(int a, int b) {
+  return a - b + kAdded;
+}

@@ -5,6 +5,8 @@ namespace toy {
 
 int add(int a, int b);
 int multiply(int a, int b);
+int subtract(int a, int b);  // callers keep its address in a table
+int divide(int a, int b);    // each caller has one of its own
 
 inline constexpr int kWrapped = 1000;  // what a wrapper adds to the result
 inline constexpr int kOther = 100000;  // what another library's function of the same name adds

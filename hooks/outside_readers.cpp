@@ -1,0 +1,61 @@
+// Where PyTorch gives the address of a tensor's memory away: to NumPy and through DLPack. What is read there is no
+// operator.
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "hooks/operator_table.h"
+#include "hooks/traffic.h"
+
+#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
+
+namespace devsan::hooks {
+
+// torch::utils::tensor_to_numpy is part of libtorch_python, which a program without Python does not load.
+void* tensor_to_numpy(const at::Tensor& tensor,
+                      bool force) __asm__("_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb") DEVSAN_TORCH_FUNCTION;
+void* to_dlpack(const at::Tensor& tensor) __asm__("_ZN2at8toDLPackERKNS_6TensorE") DEVSAN_TORCH_FUNCTION;
+void* to_dlpack_versioned(const at::Tensor& tensor) __asm__("_ZN2at17toDLPackVersionedERKNS_6TensorE")
+    DEVSAN_TORCH_FUNCTION;
+
+namespace {
+
+using ToNumpy = void* (*)(const at::Tensor&, bool);
+
+// Looked up at the first call: whoever calls it has its library loaded.
+ToNumpy real_tensor_to_numpy() noexcept {
+  static std::atomic<ToNumpy> found{nullptr};
+  ToNumpy real = found.load(std::memory_order_relaxed);
+  if (real != nullptr) return real;
+  if (void* library = ::dlopen("libtorch_python.so", RTLD_LAZY | RTLD_NOLOAD)) {
+    real = reinterpret_cast<ToNumpy>(::dlsym(library, "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb"));
+    ::dlclose(library);
+  }
+  found.store(real, std::memory_order_relaxed);
+  return real;
+}
+
+void* tensor_to_numpy_wrapper(const at::Tensor& tensor, bool force) {
+  note_outside_reader(tensor);
+  return real_tensor_to_numpy()(tensor, force);
+}
+
+void* to_dlpack_wrapper(const at::Tensor& tensor) {
+  note_outside_reader(tensor);
+  return to_dlpack(tensor);
+}
+
+void* to_dlpack_versioned_wrapper(const at::Tensor& tensor) {
+  note_outside_reader(tensor);
+  return to_dlpack_versioned(tensor);
+}
+
+DEVSAN_REPLACEMENTS const Replacement outside_replacements[] = {
+    {reinterpret_cast<void*>(&tensor_to_numpy), reinterpret_cast<void*>(&tensor_to_numpy_wrapper), true},
+    {reinterpret_cast<void*>(&to_dlpack), reinterpret_cast<void*>(&to_dlpack_wrapper), false, true},
+    {reinterpret_cast<void*>(&to_dlpack_versioned), reinterpret_cast<void*>(&to_dlpack_versioned_wrapper), false, true},
+};
+
+}  // namespace
+
+}  // namespace devsan::hooks

@@ -1,0 +1,82 @@
+// What passes between the host and devices while PyTorch says nothing: copies, waits for a value, and races with copies
+// that are still running. A few operators are watched for it (watched_operators.def), at any depth; every other one
+// looks at one word, `attention`, which is 0 while no copy is pending.
+//
+// Nothing here waits, runs an operator, or calls Python.
+#pragma once
+
+#include <ATen/Operators.h>
+#include <c10/core/TensorImpl.h>
+
+#include "hooks/call.h"
+#include "hooks/operands.h"
+#include "hooks/pending_copies.h"
+#include "hooks/thread_state.h"
+
+namespace devsan::hooks {
+
+enum class Watch : std::uint8_t {
+  none,
+  copy,    // (to, from, non_blocking)
+  number,  // (tensor): brings one value to the host
+  wait,    // (tensor, …): brings a count to the host
+  mask,    // (tensor, indices, …): does so where an index is a mask
+};
+
+template <auto Real>
+inline constexpr Watch watch_of = Watch::none;
+#define DEVSAN_WATCHED(op, how) \
+  template <>                   \
+  inline constexpr Watch watch_of<&at::_ops::op::call> = Watch::how;
+#include "hooks/watched_operators.def"
+#undef DEVSAN_WATCHED
+
+// One call of a watched operator. Watched operators inside it are part of it.
+class WatchedCall {
+ public:
+  explicit WatchedCall(trace::OperatorId op) noexcept;
+  ~WatchedCall() { --state_.watching; }
+  WatchedCall(const WatchedCall&) = delete;
+  WatchedCall& operator=(const WatchedCall&) = delete;
+
+  // Another operator called this one.
+  bool nested() const noexcept { return nested_; }
+
+  // After it returned.
+  void copied(const at::Tensor& to, const at::Tensor& from, bool non_blocking) const noexcept;
+  void took_number(const at::Tensor& tensor) const noexcept;
+  void waited(const at::Tensor& tensor) const noexcept;
+  void indexed(const at::Tensor& tensor, const c10::List<std::optional<at::Tensor>>& indices) const noexcept;
+
+ private:
+  void copied_on_host(const c10::TensorImpl* to, const c10::TensorImpl* from) const noexcept;
+  void meet_pending(const PendingCopy& copy, StreamKey stream) const noexcept;
+  trace::TrafficPayload* count_wait(const c10::TensorImpl* tensor, std::uint64_t bytes) const noexcept;
+
+  ThreadState& state_;
+  const trace::OperatorId op_;  // the outermost one
+  const bool nested_;
+  const bool watched_;  // not inside another watched operator, nor inside devsan's own work
+};
+
+template <Watch watch, class First, class... Rest>
+void note_watched(const WatchedCall& call, const First& first, const Rest&... rest) noexcept {
+  if constexpr (watch == Watch::copy) {
+    call.copied(first, rest...);
+  } else if constexpr (watch == Watch::number) {
+    call.took_number(first);
+  } else if constexpr (watch == Watch::wait) {
+    call.waited(first);
+  } else {
+    [&](const auto& indices, const auto&...) { call.indexed(first, indices); }(rest...);
+  }
+}
+
+// An outermost operator is about to run while something needs attention: tells of a race when it uses what a pending
+// copy is at work on, and which operator took the number that the host waited for.
+void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept;
+
+// NumPy, DLPack or the like is about to get the address of `tensor`.
+void note_outside_reader(const at::Tensor& tensor) noexcept;
+
+}  // namespace devsan::hooks

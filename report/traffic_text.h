@@ -1,0 +1,18 @@
+// Sentences about traffic between the host and devices.
+#pragma once
+
+#include <string>
+
+#include "report/finding.h"
+
+namespace devsan::report {
+
+// "the host reads the target of an asynchronous copy that may still be running"
+std::string what_raced(trace::RaceKind race);
+
+// One line that says what happened. The finding has `traffic`.
+std::string traffic_headline(const Finding& finding);
+// "4 times a step · 1.5 MiB in all"
+std::string traffic_cost(const Finding& finding);
+
+}  // namespace devsan::report

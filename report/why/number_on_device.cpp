@@ -1,0 +1,46 @@
+// An operator that takes a number or an index gets a tensor on a device: PyTorch calls `.item()` for it, and the host
+// waits until the device has computed it.
+#include "report/operands.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+
+namespace {
+
+// The line that computed the number. What the failing line itself still did to it (`alpha=-ratio`) is passed over.
+const Frame* maker_of(const Operand& number, const Frame& where) {
+  const Frame* maker = nullptr;
+  for (const LineageStep& step : number.lineage) {
+    if (step.at.file.empty()) break;
+    if (maker == nullptr || same_line(*maker, where)) maker = &step.at;
+  }
+  return maker;
+}
+
+}  // namespace
+
+std::optional<Explanation> number_on_device(const Finding& finding) {
+  if (finding.kind != Kind::implicit_sync || finding.severity == Severity::note || !finding.where) return std::nullopt;
+  std::optional<RootCause> cause;
+  std::string device = "the device";
+  if (!finding.operands.empty()) {
+    const Operand& number = finding.operands.front();
+    device = number.device;
+    if (const Frame* made = maker_of(number, *finding.where)) {
+      cause = RootCause{made->file, made->line, made->function, "",
+                        "This line makes one number on " + device + ". " + finding.traffic->taker + " in " +
+                            short_place(*finding.where) +
+                            " takes it as a Python number, so the host waits for the device there."};
+    }
+  }
+  return Explanation{
+      std::move(cause),
+      Fix{finding.where->file, finding.where->line,
+          "Keep the number on the host, or use a form of this call that takes a tensor on " + device +
+              " (such as `torch.where`, multiplication, or `index_select`). If the wait is meant, say so "
+              "with `.item()`."}};
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,51 @@
+// The driver copies pageable memory through a buffer of its own, and the host waits for that. What has to be pinned is
+// the memory, so the line to change is the one that made it.
+#include <algorithm>
+
+#include "report/operands.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// A factory of torch that takes `pin_memory=`.
+bool is_factory(const LineageStep& made) {
+  static constexpr std::string_view kFactories[] = {"empty",   "zeros",         "ones",   "full",
+                                                    "rand",    "randn",         "arange", "eye",
+                                                    "randint", "empty_strided", "tensor", "randperm"};
+  const std::string& op = made.op;
+  const std::size_t colons = op.find("::");
+  std::string_view name = std::string_view(op).substr(colons == std::string::npos ? 0 : colons + 2);
+  name = name.substr(0, name.find('.'));
+  return made.how == trace::How::created && std::ranges::find(kFactories, name) != std::end(kFactories);
+}
+
+}  // namespace
+
+std::optional<Explanation> pageable_memory(const Finding& finding) {
+  if (finding.kind != Kind::unpinned_async_copy || !finding.where) return std::nullopt;
+  const auto host = std::ranges::find_if(finding.operands, &Operand::on_cpu);
+  const LineageStep* made = nullptr;
+  if (host != finding.operands.end() && !host->lineage.empty() && !host->lineage.front().at.file.empty()) {
+    made = &host->lineage.front();
+  }
+  if (made == nullptr) {
+    return Explanation{
+        std::nullopt, Fix{finding.where->file, finding.where->line,
+                          "The host's side of this copy is pageable memory, so the host waits. Pin it where it is made "
+                          "(`pin_memory=True`, or `.pin_memory()`), or leave `non_blocking=True` out."}};
+  }
+  const Frame& at = made->at;
+  RootCause cause{at.file, at.line, at.function, host->name,
+                  "This line makes " + mention(*host) +
+                      " in pageable memory, which cannot be copied asynchronously: `non_blocking=True` in " +
+                      short_place(*finding.where) + " has no effect, and the host waits for the copy."};
+  std::string change =
+      finding.traffic->from_loader ? "Pass `pin_memory=True` to the DataLoader that this line reads from."
+      : is_factory(*made)          ? "Make it in pinned memory: pass `pin_memory=True` in this line."
+                          : "Call `.pin_memory()` on the result of this line, or write it into a pinned buffer.";
+  return Explanation{std::move(cause), Fix{at.file, at.line, std::move(change)}};
+}
+
+}  // namespace devsan::report::why

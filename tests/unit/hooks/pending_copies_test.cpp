@@ -1,0 +1,162 @@
+#include "hooks/pending_copies.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+
+namespace devsan::hooks {
+namespace {
+
+constexpr StreamKey kMain{0, 0};
+constexpr StreamKey kSide{0, 7};
+constexpr StreamKey kOtherDevice{1, 0};
+
+// Addresses that stand for storages and events.
+char storages[256];
+char events[4096];
+const void* host(int k) {
+  return &storages[2 * k];
+}
+const void* device(int k) {
+  return &storages[2 * k + 1];
+}
+const void* event(int k) {
+  return &events[16 * k];
+}
+
+std::unique_ptr<PendingCopies> fresh() {
+  attention.store(0);
+  return std::make_unique<PendingCopies>();
+}
+
+PendingCopy to_host(int k) {
+  return {host(k), device(k), true, false, trace::SiteId{static_cast<std::uint32_t>(k + 1)}, 8};
+}
+PendingCopy to_device(int k) {
+  PendingCopy copy = to_host(k);
+  copy.to_host = false;
+  return copy;
+}
+
+TEST_CASE("nothing needs attention while no copy is pending") {
+  const auto copies = fresh();
+  CHECK(attention.load() == 0);
+  copies->queue(kMain, to_host(0));
+  CHECK(attention.load() != 0);
+  copies->host_saw_stream(kMain);
+  CHECK(attention.load() == 0);
+}
+
+TEST_CASE("the host collides with the target of a copy until it has waited for the copy's stream") {
+  const auto copies = fresh();
+  copies->queue(kSide, to_host(0));
+  copies->host_saw_stream(kMain);
+  copies->host_saw_device(1);
+  const auto hit = copies->hit_by_host(host(0), false);
+  REQUIRE(hit);
+  CHECK(hit->site == trace::SiteId{1});
+  CHECK_FALSE(copies->hit_by_host(host(0), false));  // told of once
+
+  copies->queue(kSide, to_host(0));
+  copies->host_saw_stream(kSide);
+  CHECK_FALSE(copies->hit_by_host(host(0), true));
+  copies->queue(kSide, to_host(0));
+  copies->host_saw_device(0);
+  CHECK_FALSE(copies->hit_by_host(host(0), true));
+}
+
+TEST_CASE("the source of a copy may be read, and not be written") {
+  const auto copies = fresh();
+  copies->queue(kMain, to_device(0));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+  CHECK(copies->hit_by_host(host(0), true));
+  copies->queue(kMain, to_host(1));
+  CHECK_FALSE(copies->hit_by_stream(device(1), kSide, false));
+  CHECK(copies->hit_by_stream(device(1), kSide, true));
+}
+
+TEST_CASE("an event covers the copies before it, and none behind it") {
+  const auto copies = fresh();
+  copies->queue(kMain, to_host(0));
+  copies->record_event(event(0), kMain);
+  copies->queue(kMain, to_host(1));
+  copies->host_saw_event(event(0));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+  CHECK(copies->hit_by_host(host(1), false));
+}
+
+TEST_CASE("an event that was recorded anew covers what it covers now") {
+  const auto copies = fresh();
+  copies->record_event(event(0), kMain);
+  copies->queue(kMain, to_host(0));
+  copies->host_saw_event(event(0));
+  CHECK(copies->hit_by_host(host(0), false));
+  copies->queue(kMain, to_host(0));
+  copies->record_event(event(0), kMain);
+  copies->host_saw_event(event(0));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+}
+
+TEST_CASE("a stream comes after a copy when it waits for an event behind it, directly or through another stream") {
+  const auto copies = fresh();
+  copies->queue(kSide, to_device(0));
+  CHECK_FALSE(copies->hit_by_stream(device(0), kSide, true));
+  copies->record_event(event(0), kSide);
+  copies->wait_event(kOtherDevice, event(0));
+  copies->record_event(event(1), kOtherDevice);
+  copies->wait_event(kMain, event(1));
+  CHECK_FALSE(copies->hit_by_stream(device(0), kMain, true));
+  CHECK(copies->hit_by_stream(device(0), {0, 9}, false));
+
+  copies->queue(kSide, to_host(1));
+  copies->record_event(event(0), kSide);
+  copies->wait_event(kMain, event(0));
+  copies->host_saw_stream(kMain);  // and so for what it waited for
+  CHECK_FALSE(copies->hit_by_host(host(1), false));
+}
+
+TEST_CASE("what is not known of an event counts as a wait for everything") {
+  const auto copies = fresh();
+  copies->queue(kMain, to_host(0));
+  copies->host_saw_event(event(5));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+  copies->record_event(event(1), kMain);
+  copies->queue(kMain, to_host(0));
+  copies->forget_event(event(1));
+  copies->host_saw_event(event(1));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+}
+
+TEST_CASE("a storage that dies is never taken for a later one at its address") {
+  const auto copies = fresh();
+  copies->queue(kMain, to_host(0));
+  copies->forget_storage(device(0));
+  CHECK(copies->hit_by_host(host(0), false));  // a temporary on the device changes nothing for the host
+  copies->queue(kMain, to_host(0));
+  copies->forget_storage(host(0));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+  copies->forget_storage(device(0));
+  CHECK(attention.load() == 0);
+}
+
+TEST_CASE("of too many copies the oldest are forgotten, and their waits are not mixed up") {
+  const auto copies = fresh();
+  copies->queue(kMain, to_host(0));
+  copies->record_event(event(0), kMain);
+  for (unsigned k = 0; k < PendingCopies::kCopies; ++k) copies->queue(kSide, to_host(1 + static_cast<int>(k)));
+  CHECK_FALSE(copies->hit_by_host(host(0), false));
+  copies->host_saw_event(event(0));  // of the copy that was forgotten, whose place another has taken
+  CHECK(copies->hit_by_host(host(62), false));
+}
+
+TEST_CASE("a copy collides with a pending one of another stream, and not of its own") {
+  const auto copies = fresh();
+  copies->queue(kSide, to_host(0));
+  CHECK_FALSE(copies->hit_by_copy(host(0), kSide, true));
+  CHECK(copies->hit_by_copy(host(0), kMain, false));
+  copies->queue(kSide, to_device(0));
+  CHECK_FALSE(copies->hit_by_copy(host(0), kMain, false));
+  CHECK(copies->hit_by_copy(host(0), kMain, true));
+}
+
+}  // namespace
+}  // namespace devsan::hooks
