@@ -35,6 +35,7 @@ CodeApi look_up() noexcept {
   api.names = code_member("co_names");
   api.arguments = code_member("co_argcount");
   api.keyword_arguments = code_member("co_kwonlyargcount");
+  api.flags = code_member("co_flags");
   api.first_line = code_member("co_firstlineno");
   api.exception_table = code_member("co_exceptiontable");
   api.bytes = code_member("co_code");
@@ -80,6 +81,18 @@ int code_first_line(const void* code) noexcept {
 
 int code_arguments(const void* code) noexcept {
   return code_api().arguments != 0 ? field<int>(code, code_api().arguments) : 0;
+}
+
+int code_named_arguments(const void* code) noexcept {
+  const std::ptrdiff_t by_keyword = code_api().keyword_arguments;
+  return code_arguments(code) + (by_keyword != 0 ? field<int>(code, by_keyword) : 0);
+}
+
+int code_all_arguments(const void* code) noexcept {
+  constexpr int kVariableArguments = 0x04;
+  constexpr int kVariableKeywords = 0x08;
+  const int flags = code_api().flags != 0 ? field<int>(code, code_api().flags) : 0;
+  return code_named_arguments(code) + ((flags & kVariableArguments) != 0) + ((flags & kVariableKeywords) != 0);
 }
 
 const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept {

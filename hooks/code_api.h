@@ -20,6 +20,7 @@ struct CodeApi {
   std::ptrdiff_t names = 0;
   std::ptrdiff_t arguments = 0;
   std::ptrdiff_t keyword_arguments = 0;
+  std::ptrdiff_t flags = 0;
   std::ptrdiff_t first_line = 0;
   std::ptrdiff_t exception_table = 0;  // from 3.11 on
   std::ptrdiff_t bytes = 0;            // until 3.10, as the three below
@@ -65,6 +66,8 @@ const void* code_constants(const void* code) noexcept;  // a tuple
 const void* code_names(const void* code) noexcept;      // a tuple: attributes, globals, imports
 int code_first_line(const void* code) noexcept;         // of its `def`, or its first decorator
 int code_arguments(const void* code) noexcept;          // positional arguments; they are the first locals
+int code_named_arguments(const void* code) noexcept;    // with those given by keyword alone, which come next
+int code_all_arguments(const void* code) noexcept;      // with `*args` and `**kwargs`, which come after these
 // The name of local `index` in the order of a frame's slots: locals, cells, free variables.
 const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
 bool is_module_body(const void* code) noexcept;

@@ -61,6 +61,8 @@ void find_modules(const Inquiry& inquiry, std::size_t operand);
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
+void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
+void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 
 }  // namespace devsan::hooks

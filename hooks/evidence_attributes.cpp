@@ -136,10 +136,45 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
   }
 }
 
+// An entry of a list or dict that a global variable keeps: `masks[key]`.
+bool is_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
+  if (holding.link.kind != LinkKind::index && holding.link.kind != LinkKind::key) return false;
+  const std::uint32_t at = inquiry.search.find_place(holding.holder);
+  if (at == kNoPlace || !inquiry.search.is_root(at)) return false;
+  const Link& variable = inquiry.search.place(at).link;
+  if (variable.kind != LinkKind::global) return false;
+  inquiry.found.add(trace::EvidenceKind::held_by_global, operand, {}, written(variable));
+  return true;
+}
+
+// A variable that stands for an attribute: `bias = self.bias`. Of several holders none is sure to be meant.
+void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
+  const void* object = inquiry.search.place(inquiry.search.sighting(operand).place).object;
+  const Holding* found = nullptr;
+  const std::vector<Holding> holdings = inquiry.search.holdings_of(object);
+  for (const Holding& holding : holdings) {
+    if (is_entry_of_global(inquiry, operand, holding)) return;
+    if (holding.link.kind != LinkKind::attribute || found != nullptr) return;
+    found = &holding;
+  }
+  if (found == nullptr || !is_torch_module(found->holder)) return;
+  const std::string path = type_and(found->holder, written(found->link));
+  inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path);
+  if (const auto position = attribute_store(inquiry, operand, found->holder, found->link.name)) {
+    inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *position, path);
+  }
+}
+
 void find_holder(const Inquiry& inquiry, std::size_t operand) {
   const ObjectSearch& search = inquiry.search;
   const Sighting& sighting = search.sighting(operand);
   if (sighting.place == kNoPlace || sighting.gradient) return;
+  const Place& itself = search.place(sighting.place);
+  if (!search.is_root(sighting.place) && search.is_root(itself.parent)) {
+    const Holding holding{search.place(itself.parent).object, itself.link, itself.object};
+    if (is_entry_of_global(inquiry, operand, holding)) return;
+  }
+  if (search.is_root(sighting.place)) return find_holder_of_alias(inquiry, operand);
   std::string path;
   for (std::uint32_t at = sighting.place; !search.is_root(at); at = search.place(at).parent) {
     const Place& place = search.place(at);

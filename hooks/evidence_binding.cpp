@@ -118,6 +118,21 @@ Binding binding_of(const Inquiry& inquiry, const Variable& variable) {
   return binding;
 }
 
+// The statement that is running has stored nothing yet. In an earlier pass of a loop it may have, but then the value is
+// what an operator on this line made.
+void leave_out_running_statement(std::vector<Candidate>& candidates, const Inquiry& inquiry, std::size_t operand,
+                                 const void* frame) {
+  if (frame != inquiry.innermost) return;
+  const void* code = frame_code(frame);
+  const trace::Position now = position_of(code, frame_instruction(frame, code));
+  const trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position site = runtime.recorder->site(made.site).user;
+  if (site.file == now.file && site.function == now.function && site.line == now.line) return;
+  std::erase_if(candidates, [&now](const Candidate& one) {
+    return one.at.file == now.file && one.at.function == now.function && one.at.line == now.line;
+  });
+}
+
 }  // namespace
 
 void find_binding(const Inquiry& inquiry, std::size_t operand) {
@@ -133,8 +148,9 @@ void find_binding(const Inquiry& inquiry, std::size_t operand) {
   const Place& root = inquiry.search.place(at);
   Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};
   for (int hops = 0; variable.name != nullptr && hops < kMaxFrames; ++hops) {
-    const Binding binding = binding_of(inquiry, variable);
+    Binding binding = binding_of(inquiry, variable);
     if (!binding.handed_in) {
+      leave_out_running_statement(binding.candidates, inquiry, operand, variable.frame);
       char buffer[256];
       if (const auto position = choose(inquiry, operand, binding.candidates)) {
         inquiry.found.add(trace::EvidenceKind::bound_at, operand, *position,

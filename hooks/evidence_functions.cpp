@@ -2,6 +2,7 @@
 // the module that owns it is called.
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 
 #include "hooks/byte_code.h"
 #include "hooks/code_table.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kMaxDecorators = 16;
 constexpr int kMaxModules = 32;
+constexpr int kMaxFrames = 256;
 
 std::string qualified_name(const void* code) {
   char buffer[256];
@@ -82,16 +84,25 @@ std::optional<trace::Position> registration(const Inquiry& inquiry, const void* 
   return std::nullopt;
 }
 
-void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook) {
+// Whether a function may bring something to a device itself.
+bool mentions_moves(const void* code) {
+  constexpr std::string_view kMoves[] = {"to", "cuda", "data", "copy_", "device"};
+  return std::ranges::any_of(kMoves, [code](std::string_view name) { return mentions_text(code, name); });
+}
+
+// Many have hooks that are about something else, and the more so the further out: one of a module around the owner has
+// to be seen to move something.
+void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook, bool of_owner) {
   const void* function = function_behind(hook);
   if (function == nullptr) return;
   const void* code = code_of_function(function);
+  if (!of_owner && !mentions_moves(code)) return;
   const auto at = registration(inquiry, code);
   inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code),
                     qualified_name(code));
 }
 
-void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module) {
+void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module, bool of_owner) {
   void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
   if (attributes == nullptr) return;
   void* hooks = dict_entry(attributes, "_forward_pre_hooks");
@@ -99,20 +110,63 @@ void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void
   void* key = nullptr;
   void* value = nullptr;
   while (hooks != nullptr && is_dict(hooks) && python.PyDict_Next(hooks, &at, &key, &value) != 0) {
-    add_hook(inquiry, operand, value);
+    add_hook(inquiry, operand, value, of_owner);
   }
   // A `forward` of the module's own stands before the one of its class: some libraries so wrap it.
-  if (const void* replaced = dict_entry(attributes, "forward")) add_hook(inquiry, operand, replaced);
+  if (const void* replaced = dict_entry(attributes, "forward")) add_hook(inquiry, operand, replaced, of_owner);
   python.Py_DecRef(attributes);
+}
+
+// The receiver of a method that runs.
+class Receiver final : public LinkVisitor {
+ public:
+  explicit Receiver(const void* frame) { visit_frame(frame, false, *this); }
+  const void* object() const { return object_; }
+  bool link(const Link& link, void* object) override {
+    if (link.index == 0) object_ = object;
+    return false;
+  }
+
+ private:
+  const void* object_ = nullptr;
+};
+
+// The modules that are being called, so that their hooks have run: those in a frame of nn.Module's own call.
+std::unordered_set<const void*> called_modules(const void* innermost) {
+  std::unordered_set<const void*> called;
+  const void* frame = innermost;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    const void* code = frame_code(frame);
+    const std::uint32_t marks = code_table.marks(code);
+    if ((marks & kNoCode) != 0 || (marks & kTorchCode) == 0) continue;
+    if (is_name(field<const void*>(code, code_members.name), "_call_impl")) called.insert(Receiver(frame).object());
+  }
+  return called;
+}
+
+// The module that owns an operand, and those around it, from the inside.
+std::vector<const void*> modules_around(const Inquiry& inquiry, std::size_t operand) {
+  std::vector<const void*> modules;
+  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
+  for (int depth = 0; at != nullptr && depth < kMaxModules; ++depth) {
+    modules.push_back(at->holder);
+    at = inquiry.search.parent_module(at->holder);
+  }
+  return modules;
 }
 
 }  // namespace
 
 void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = inquiry.search.sighting(operand);
-  const void* object = sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object;
+  std::vector<const void*> objects = modules_around(inquiry, operand);
+  objects.insert(objects.begin(),
+                 sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object);
   for (const void* function : inquiry.own_code.functions()) {
-    const void* argument = object != nullptr ? argument_with_default(function, object) : nullptr;
+    const void* argument = nullptr;
+    for (std::size_t k = 0; argument == nullptr && k < objects.size(); ++k) {
+      argument = objects[k] != nullptr ? argument_with_default(function, objects[k]) : nullptr;
+    }
     if (argument == nullptr) continue;
     char buffer[256];
     const void* code = code_of_function(function);
@@ -123,10 +177,10 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
 }
 
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
-  for (int depth = 0; at != nullptr && depth < kMaxModules; ++depth) {
-    add_hooks_of_module(inquiry, operand, at->holder);
-    at = inquiry.search.parent_module(at->holder);
+  const std::vector<const void*> modules = modules_around(inquiry, operand);
+  const std::unordered_set<const void*> called = called_modules(inquiry.innermost);
+  for (const void* module : modules) {
+    if (!called.contains(module)) add_hooks_of_module(inquiry, operand, module, module == modules.front());
   }
 }
 

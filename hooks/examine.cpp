@@ -25,12 +25,15 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_optimizer_state(inquiry, k);
     find_default_argument(inquiry, k);
     find_copied_away(inquiry, k);
+    find_moved_siblings(inquiry, k);
+    find_generator(inquiry, k);
   }
   // Of the others, which are right, it helps to know where they come from.
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
     if (odd.odd(inquiry.operands[k])) continue;
     find_binding(inquiry, k);
     find_modules(inquiry, k);
+    find_default_argument(inquiry, k);
   }
 }
 

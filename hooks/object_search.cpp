@@ -213,6 +213,12 @@ const c10::TensorImpl* ObjectSearch::tensor_of(const void* object) {
   return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
 }
 
+const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
+  const auto known = tensor_types_.find(type_of(object));
+  const bool tensor = known != tensor_types_.end() && known->second;
+  return tensor ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
+}
+
 std::string written(const Link& link) {
   char buffer[256];
   const std::string name(link.text != nullptr ? link.text : text_of(link.name, buffer, sizeof buffer));

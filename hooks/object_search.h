@@ -68,6 +68,8 @@ class ObjectSearch final : public LinkVisitor {
   // first.
   std::vector<Holding> holdings_of(const void* object) const;
   std::uint32_t find_place(const void* object) const;
+  // The tensor that a Python object is; null where it is none.
+  const c10::TensorImpl* tensor_at(const void* object) const;
 
   bool link(const Link& link, void* object) override;
 

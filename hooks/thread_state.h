@@ -48,9 +48,9 @@ struct ThreadState {
   bool device_error_certain;     // it can mean nothing else
   bool busy;                     // devsan is at work on this thread: record nothing
   std::uint32_t tid;
-  const void* backward_frame;  // OuterCall::frame when this thread called autograd's engine; null outside
-  CallSite backward_site;      // and the site of that call
-  const void* gradient_check;  // what autograd's engine is checking on this thread; null outside of such a check
+  const void* backward_frame;     // OuterCall::frame when this thread called autograd's engine; null outside
+  CallSite backward_site;         // and the site of that call
+  const void* gradient_check;     // what autograd's engine is checking on this thread; null outside of such a check
   trace::TrafficPayload* number;  // what the host has just waited for, until the next operator shows who took it
   const void* number_frame;       // the frame that it was asked for in,
   std::uintptr_t number_address;  // and the instruction

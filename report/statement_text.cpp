@@ -95,6 +95,11 @@ std::optional<AssignmentText> split_assignment(std::string_view line) {
   return parts;
 }
 
+bool stores_entry(std::string_view line) {
+  const auto assignment = split_assignment(line);
+  return assignment && assignment->target.ends_with(']');
+}
+
 bool only_takes_apart(std::string_view line) {
   const std::string_view text = statement_of(line);
   if (text.starts_with("for ") && text.ends_with(':')) return text.find(" in ") != text.npos;

@@ -18,6 +18,8 @@ std::string_view statement_of(std::string_view line);
 // A plain assignment to one target; annotations belong to the target and are left out. None for `x += 1` and `a = b =
 // c`.
 std::optional<AssignmentText> split_assignment(std::string_view line);
+// Keeps something in a list or dict: `masks[key] = …`.
+bool stores_entry(std::string_view line);
 // Something is taken out of a container, or gets a second name, and nothing is computed: `x = batch["x"]`,
 // `x, y = batch`, `tokens = prompt`, `for x, y in loader:`.
 bool only_takes_apart(std::string_view line);

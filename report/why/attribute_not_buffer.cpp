@@ -8,9 +8,15 @@
 namespace devsan::report::why {
 namespace {
 
-// Where the attribute is stored; else, where its value was made.
+// Where the attribute is stored; else, where its value was made. An entry of a list or dict may come later than that
+// itself: where the function that stores the attribute does not put it there, it is made anew now and then, and the
+// attribute is not to blame.
 const Frame* place_to_change(const Operand& odd, const Finding& finding) {
-  if (const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding)) return &stored->at;
+  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  if (const LineageStep* entry = stored != nullptr ? stored_as_entry(odd, finding) : nullptr) {
+    return same_function(entry->at, stored->at) ? &entry->at : nullptr;
+  }
+  if (stored != nullptr) return &stored->at;
   const LineageStep* arrival = arrival_of(odd);
   return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "report/operands.h"
+#include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/odd_operand.h"
@@ -58,10 +59,22 @@ const LineageStep* where_it_became_a_number(const Operand& scalar) {
   return nullptr;
 }
 
+// The newest step of its history is a copy to its device.
+bool was_put_there(const Operand& operand) {
+  return !operand.lineage.empty() && operand.lineage.front().how == trace::How::moved;
+}
+
+// The program took the others to the CPU itself, so that is where it means to compute.
+bool others_were_brought_to_cpu(const Operand& scalar, const Finding& finding) {
+  return std::ranges::all_of(finding.operands, [&](const Operand& operand) {
+    return &operand == &scalar || (operand.on_cpu() && newest_move_of(operand) != nullptr);
+  });
+}
+
 const Operand* stray_scalar(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
-    const bool weight = operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
-    if (operand.odd && operand.is_scalar() && !weight &&
+    const bool odd = operand.odd || (!was_put_there(operand) && others_were_brought_to_cpu(operand, finding));
+    if (odd && operand.is_scalar() && !is_weight(operand) &&
         trace::classify_device(operand.device) == trace::DeviceClass::accelerator) {
       return &operand;
     }
@@ -83,8 +96,9 @@ std::string describe(const Operand& scalar, const LineageStep& step) {
 std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) {
   const Operand* scalar = stray_scalar(finding);
   if (scalar == nullptr || !finding.where) return std::nullopt;
-  const Operand* tensor = counterpart_of(*scalar, finding.operands);
+  const Operand* tensor = scalar->odd ? counterpart_of(*scalar, finding.operands) : first_odd(finding.operands);
   if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
+  if (evidence_of(*tensor, trace::EvidenceKind::module_not_registered) != nullptr) return std::nullopt;
 
   const std::string here = "`" + move_call(*scalar, *tensor) + "`";
   const LineageStep* step = where_it_became_a_number(*scalar);

@@ -5,18 +5,39 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// A module as the default: who moves it for one caller moves it under all others.
+std::optional<Explanation> moved_for_all(const Finding& finding) {
+  for (const Operand& operand : finding.operands) {
+    const Evidence* def = place_of(operand, trace::EvidenceKind::default_argument, finding);
+    const LineageStep* move = newest_move_of(operand);
+    if (operand.odd || def == nullptr || move == nullptr || !is_weight(operand)) continue;
+    RootCause cause = cause_at(def->at, operand,
+                               mention_first(operand) + " belongs to the default of `" + def->text +
+                                   "`, which is made once and shared by all calls. " + short_place(move->at) +
+                                   " has moved it to " + spoken_device(operand.device) + " for one of them.");
+    return Explanation{std::move(cause),
+                       Fix{def->at.file, def->at.line, "Let the default be `None`, and make a module in each call."}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Explanation> default_argument(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
-  const Evidence* def = place_of(pair->odd, trace::EvidenceKind::default_argument, finding);
-  if (def == nullptr) return std::nullopt;
-  RootCause cause =
-      cause_at(def->at, pair->odd,
-               mention_first(pair->odd) + " is the default of `" + def->text +
-                   "`: it is made once, when the function is defined, on " + spoken_device(pair->odd.device) + ".");
-  return Explanation{std::move(cause), Fix{def->at.file, def->at.line,
-                                           "Let the default be `None`, and make the tensor in the function, on " +
-                                               pair->wanted.device + "."}};
+  if (const Evidence* def = place_of(pair->odd, trace::EvidenceKind::default_argument, finding)) {
+    RootCause cause = cause_at(def->at, pair->odd,
+                               mention_first(pair->odd) + (is_weight(pair->odd) ? " belongs to" : " is") +
+                                   " the default of `" + def->text + "`, which is made once, when the function is " +
+                                   "defined, and is on " + spoken_device(pair->odd.device) + ".");
+    return Explanation{std::move(cause),
+                       Fix{def->at.file, def->at.line,
+                           "Let the default be `None`, and make it in the function, on " + pair->wanted.device + "."}};
+  }
+  return moved_for_all(finding);
 }
 
 }  // namespace devsan::report::why

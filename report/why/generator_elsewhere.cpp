@@ -14,6 +14,7 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
   const Evidence* made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
+  if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
   const Frame& line = made != nullptr ? made->at : *finding.where;
   Fix fix{line.file, line.line,
           "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "trace/odd_operand.h"
 
@@ -33,6 +34,17 @@ const LineageStep* arrival_of(const Operand& operand) {
   if (const LineageStep* move = newest_move_of(operand)) return move;
   if (operand.lineage.empty() || operand.lineage.back().device != operand.device) return nullptr;
   return &operand.lineage.back();
+}
+
+const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding) {
+  for (const LineageStep& step : operand.lineage) {
+    if (made_in_failing_call(step, finding)) continue;
+    // Writing elements of a tensor looks the same, but is an operator.
+    const std::string_view name = trace::operator_base_name(step.op);
+    const bool in_place = name.ends_with('_') && !name.ends_with("__");
+    if (!in_place && is_changeable(step.at, finding) && stores_entry(step.at.source)) return &step;
+  }
+  return nullptr;
 }
 
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind) {

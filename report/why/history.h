@@ -23,6 +23,8 @@ bool is_changeable(const Frame& place, const Finding& finding);
 const LineageStep* arrival_of(const Operand& operand);
 // The same, where it is a copy from another device; null otherwise.
 const LineageStep* newest_move_of(const Operand& operand);
+// The newest step on a line that keeps its result as an entry of a list or dict; null without one.
+const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding);
 // The first that the process found; null without one.
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind);
 // One that has a position, in code that can be changed.

@@ -20,8 +20,17 @@ const LineageStep* stored_step(const Operand& operand, const Finding& finding) {
   return nullptr;
 }
 
+// In the failing function an earlier call took it from what was made elsewhere: `self.weight.original =
+// weight.clone()`.
+bool is_taken_from_weight(const LineageStep& stored, const LineageStep& arrival, const Finding& finding) {
+  return stored.how == trace::How::derived && same_function(stored.at, *finding.where) &&
+         !same_function(arrival.at, *finding.where);
+}
+
 bool is_kept(const Operand& operand) {
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
+  if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
+  if (evidence_of(operand, trace::EvidenceKind::held_by_global) != nullptr) return true;
   return entry && (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
 }
 
@@ -34,8 +43,8 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
   // A factory without a device would make it on the CPU in every call: that is another mistake.
-  const bool follows_device =
-      arrival->how != trace::How::created || names_device(arrival->at) || !is_changeable(arrival->at, finding);
+  const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
+                              !is_changeable(arrival->at, finding) || is_taken_from_weight(*stored, *arrival, finding);
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
   RootCause cause = cause_at(stored->at, pair->odd,
                              mention_first(pair->odd) + " was made in this line in an earlier call, on " +

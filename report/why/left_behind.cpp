@@ -56,6 +56,11 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
 std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
   const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
   if (copy == nullptr || copy->text != pair.wanted.device) return std::nullopt;
+  // An attribute that stands for a parameter or buffer, too: its module's move made the copy.
+  if (place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding) != nullptr &&
+      evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) {
+    return std::nullopt;
+  }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
   const std::string name = mention(pair.odd);

@@ -24,7 +24,8 @@ std::string registered(const Frame& place) {
 std::optional<Explanation> module_not_registered(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
     const Evidence* container = evidence_of(operand, trace::EvidenceKind::module_not_registered);
-    if (!operand.odd || container == nullptr || newest_move_of(operand) != nullptr) continue;
+    const bool stayed = operand.odd || (is_weight(operand) && operand.on_cpu());
+    if (!stayed || container == nullptr || newest_move_of(operand) != nullptr) continue;
     const Frame* place = is_changeable(container->at, finding) ? &container->at : nullptr;
     if (place == nullptr && !operand.lineage.empty() && is_changeable(operand.lineage.back().at, finding)) {
       place = &operand.lineage.back().at;

@@ -339,3 +339,66 @@ program(hostile, hostile.mask, gpu())
 def test_looking_for_evidence_runs_no_code_of_the_program(run_python):
     result = run_python(HOSTILE, sim=1)
     assert (result.status, result.stdout) == (0, "[]\n"), result.stderr
+
+
+KEPT = PROLOGUE + """
+masks = {}
+
+
+def mask(size):
+    if size not in masks:
+        masks[size] = torch.ones(size)
+    return masks[size]
+
+
+def through_a_variable():
+    chosen = mask(3)
+    gpu() + chosen  # @variable
+
+
+def at_once():
+    gpu() + masks[3]  # @at once
+
+
+def of_one_call():
+    own = {3: torch.ones(3)}
+    chosen = own[3]
+    gpu() + chosen  # @own
+
+
+attempt(through_a_variable)
+attempt(at_once)
+attempt(of_one_call)
+"""
+
+
+def test_an_entry_that_a_global_dictionary_keeps_is_told(run_python):
+    evidence = Evidence(run_python(KEPT, sim=1), KEPT)
+    assert evidence.of("variable", "held-by-global") == [(None, "masks")]
+    assert evidence.of("at once", "held-by-global") == [(None, "masks")]
+    assert evidence.of("own", "held-by-global") == []
+
+
+GENERATORS = PROLOGUE + """
+def draw(generator: torch.Generator):
+    return torch.rand(3, device="cuda", generator=generator)  # @draw
+
+
+def seeded(seed):
+    assert not isinstance(seed, torch.Generator)
+    return torch.Generator().manual_seed(seed)  # @make
+
+
+attempt(draw, seeded(3))
+"""
+
+
+def test_the_only_line_that_makes_generators_is_told(run_python):
+    evidence = Evidence(run_python(GENERATORS, sim=1), GENERATORS)
+    assert evidence.of("draw", "generator-made-at") == [("make", None)]
+
+
+def test_of_two_lines_that_make_generators_none_is_told(run_python):
+    source = GENERATORS + "torch.Generator(device='cpu')\n"
+    evidence = Evidence(run_python(source, sim=1), source)
+    assert evidence.of("draw", "generator-made-at") == []

@@ -50,5 +50,14 @@ TEST_CASE("A statement is a line without its comment") {
   CHECK(statement_of("x = 'open") == "");
 }
 
+TEST_CASE("Statements that keep something as an entry are told from others") {
+  CHECK(stores_entry("masks[key] = a | b"));
+  CHECK(stores_entry("    self.grids[scale] = torch.stack(parts, -1)  # anew"));
+  CHECK_FALSE(stores_entry("mask = masks[key]"));
+  CHECK_FALSE(stores_entry("self.mask = a | b"));
+  CHECK_FALSE(stores_entry("masks[key] += b"));
+  CHECK_FALSE(stores_entry("masks[key] = torch.cat("));
+}
+
 }  // namespace
 }  // namespace devsan::report

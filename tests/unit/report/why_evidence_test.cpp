@@ -92,11 +92,17 @@ TEST_CASE("A hook that the failing line does not run is the cause, and no other 
   find(odd(finding), EvidenceKind::owner_forward_hook,
        line(20, "<module>", "net.proj.register_forward_pre_hook(bring)"), "bring");
   CHECK(cause_line(explained(finding)) == 20);
-  Frame linear = line(134, "Linear.forward", "return F.linear(input, self.weight, self.bias)");
-  linear.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/linear.py";
-  linear.torch = true;
-  finding.stack.insert(finding.stack.begin(), linear);
+  odd(finding).evidence.clear();
   CHECK(cause_line(explained(finding)) == 5);
+}
+
+TEST_CASE("A hook of a library is passed by in the program's line, which is no cause") {
+  Finding finding = add("self.proj.weight", NameKind::parameter);
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::owner_forward_hook, library_line(20, "attach", "module.forward = new_forward"),
+       "new_forward");
+  CHECK(cause_line(explained(finding)) == 0);
+  CHECK(explained(finding).fix->line == 30);
 }
 
 TEST_CASE("State that is put into an optimizer on another device is the cause") {
@@ -118,6 +124,70 @@ TEST_CASE("A default argument is the cause where its function is defined") {
   const Finding told = explained(finding);
   CHECK(cause_line(told) == 9);
   CHECK_THAT(told.root_cause->why, Contains("made once") && Contains("f(scale)"));
+}
+
+TEST_CASE("A module as a default argument is the cause where one caller has moved it for all") {
+  Finding finding = add("image");
+  odd(finding).lineage = {created(line(28, "Net.__init__", "image = torch.randn(4)", "torch.randn(4)"))};
+  wanted(finding).is = NameKind::buffer;
+  wanted(finding).lineage = {moved(line(24, "<module>", "first.to(dev)"), "cuda:0"), created(kMade)};
+  find(wanted(finding), EvidenceKind::default_argument, line(9, "<module>", "def __init__(self, palette=Palette()):"),
+       "Net.__init__(palette)");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 9);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:24"));
+  wanted(finding).lineage = {created(kMade, "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 28);
+}
+
+TEST_CASE("The line that moved the rest of a batch is the cause, but not for what its function makes itself") {
+  Finding finding = add("target['boxes']", NameKind::attribute);
+  odd(finding).lineage = {created(line(15, "collate", "    boxes = torch.rand(2, 4)", "torch.rand(2, 4)"))};
+  find(odd(finding), EvidenceKind::sibling_moved,
+       line(20, "main", "    images = batch['images'].to(dev)", "batch['images'].to(dev)"), "['images']");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_out_of_move");
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.root_cause->why, Contains("`['images']`") && Contains("leaves `target['boxes']`"));
+  CHECK_THAT(told.fix->text, Contains("model.py:30"));
+  odd(finding).lineage = {created(line(19, "main", "    boxes = torch.rand(2, 4)", "torch.rand(2, 4)"))};
+  CHECK(cause_line(explained(finding)) == 19);
+  odd(finding).evidence.front().at = library_line(20, "send", "return {k: v.to(device)}");
+  CHECK(explained(finding).rule != "left_out_of_move");
+}
+
+TEST_CASE("A buffer's second name is the cause where it is stored, not where the module's move copied the buffer") {
+  Finding finding = add("frequencies");
+  odd(finding).lineage = {created(line(13, "Net.__init__", "f = torch.arange(4)", "torch.arange(4)"))};
+  find(odd(finding), EvidenceKind::copied_away, line(41, "<module>", "model = Net().to(dev)", "Net().to(dev)"),
+       "cuda:0");
+  CHECK(cause_line(explained(finding)) == 41);
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.original");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(15, "Net.__init__", "self.original = self.frequencies"),
+       "Net.original");
+  CHECK(cause_line(explained(finding)) == 15);
+}
+
+TEST_CASE("A metric that no module registers is the cause before the total that it keeps") {
+  Finding finding = add("correct");
+  odd(finding).device = "cuda:0";
+  odd(finding).shape = std::vector<std::int64_t>{};
+  wanted(finding).device = "cpu";
+  wanted(finding).shape = std::vector<std::int64_t>{};
+  wanted(finding).is = NameKind::buffer;
+  wanted(finding).lineage = {created(kMade)};
+  CHECK(explained(finding).rule == "total_made_on_cpu");
+  find(wanted(finding), EvidenceKind::module_not_registered, line(28, "Net.__init__", "self.metrics = {'a': M()}"),
+       "Net.metrics['a']");
+  CHECK(cause_line(explained(finding)) == 28);
+}
+
+TEST_CASE("What an earlier call took from a weight and kept on an object is the cause") {
+  Finding finding = add("self.weight.original", NameKind::attribute);
+  odd(finding).lineage = {derived(line(13, "Net.forward", "    self.weight.original = self.weight.clone()")),
+                          created(kMade)};
+  find(odd(finding), EvidenceKind::held_by_object, {}, "Parameter.original");
+  CHECK(cause_line(explained(finding)) == 13);
 }
 
 TEST_CASE("What an object keeps that it was given is the cause where it is stored") {
@@ -164,6 +234,8 @@ TEST_CASE("A generator is to be made where its variable gets its value") {
   CHECK(cause_line(explained(finding)) == 11);
   odd(finding).evidence.clear();
   CHECK(cause_line(explained(finding)) == 0);
+  find(odd(finding), EvidenceKind::generator_made_at, line(9, "make", "    g = torch.Generator().manual_seed(0)"), "");
+  CHECK(cause_line(explained(finding)) == 9);
 }
 
 }  // namespace

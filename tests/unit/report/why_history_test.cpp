@@ -8,6 +8,7 @@ namespace {
 
 using namespace why_program;
 using Catch::Matchers::Contains;
+using trace::EvidenceKind;
 using trace::NameKind;
 
 const Frame kModule = line(4, "<module>", "net = nn.Linear(4, 4)", "nn.Linear(4, 4)");
@@ -39,6 +40,19 @@ TEST_CASE("A copy to the host is the cause, with the way back") {
   CHECK(cause_line(told) == 20);
   CHECK_THAT(told.root_cause->why, Contains("puts it on the CPU") && Contains("cuda:0"));
   CHECK_THAT(told.fix->text, Contains("model.py:30") && Contains("`h.to(x.device)`"));
+}
+
+TEST_CASE("A number left on the device is the cause where the program took the other operand to the CPU itself") {
+  Finding finding = add("errors");
+  odd(finding).lineage = {moved(line(20, "main", "errors = loss.cpu()", "loss.cpu()"), "cpu"),
+                          created(kModule, "cuda:0")};
+  wanted(finding).shape = std::vector<std::int64_t>{};
+  LineageStep spread = derived(line(18, "main", "spread = x.std()", "x.std()"), "cuda:0");
+  spread.op = "aten::std";
+  wanted(finding).lineage = {spread, created(kModule, "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 18);
+  wanted(finding).lineage = {moved(line(19, "main", "spread = s.to(dev)", "s.to(dev)"), "cuda:0"), created(kModule)};
+  CHECK(cause_line(explained(finding)) == 20);
 }
 
 TEST_CASE("A copy that a library made is not for the user to change, unless the library failed") {
@@ -78,6 +92,33 @@ TEST_CASE("A kept value whose factory names no device lacks the device") {
   const Finding told = explained(finding);
   CHECK(cause_line(told) == 25);
   CHECK_THAT(told.fix->text, Contains("`torch.arange(length, device=x.device)`"));
+}
+
+TEST_CASE("A value that a global dictionary kept from an earlier call is the cause where it is stored") {
+  Finding finding = add("hidden", NameKind::local);
+  odd(finding).lineage = {derived(line(16, "mask", "        masks[key] = (distance < 0) | (distance >= window)")),
+                          created(line(15, "mask", "        distance = torch.arange(length, device=device)",
+                                       "torch.arange(length, device=device)"))};
+  CHECK(cause_line(explained(finding)) == 15);
+  find(odd(finding), EvidenceKind::held_by_global, {}, "masks");
+  CHECK(explained(finding).rule == "kept_from_first_call");
+  CHECK(cause_line(explained(finding)) == 16);
+}
+
+TEST_CASE("An entry that is made anew in a call is not the attribute's fault") {
+  Finding finding = add("self.grids[0]", NameKind::attribute);
+  const Frame made = line(19, "Head.grid", "        r, c = torch.meshgrid(torch.arange(h), torch.arange(w))");
+  odd(finding).lineage = {derived(line(20, "Head.grid", "        self.grids[scale] = torch.stack((c, r), -1)")),
+                          created(made)};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Head.grids[0]");
+  find(odd(finding), EvidenceKind::attribute_set_at,
+       line(15, "Head.__init__", "        self.grids = [torch.zeros(0) for _ in strides]"), "Head.grids");
+  CHECK(cause_line(explained(finding)) == 19);
+  odd(finding).evidence.back().at.function = "Head.grid";
+  CHECK(explained(finding).rule == "attribute_not_buffer");
+  CHECK(cause_line(explained(finding)) == 20);
+  odd(finding).lineage.front().op = "aten::copy_";
+  CHECK(cause_line(explained(finding)) == 15);
 }
 
 TEST_CASE("What a checkpoint holds asks for map_location") {

@@ -1,0 +1,167 @@
+// What an operand came together with and was left out of: other entries of the containers that hold it, other tensors
+// of its module, other arguments of the call, which the program moved to the device where it is missed.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "hooks/code_api.h"
+#include "hooks/copies.h"
+#include "hooks/evidence.h"
+#include "hooks/origin_table.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::size_t kMaxContainers = 64;
+constexpr int kMaxEntries = 32;  // of one that is no more than a batch
+
+bool is_same(const trace::Position& a, const trace::Position& b) noexcept {
+  return a.file == b.file && a.line == b.line && a.column == b.column;
+}
+
+// The devices of the operands that an operand met.
+class Wanted {
+ public:
+  Wanted(const Inquiry& inquiry, std::size_t operand) : inquiry_(inquiry), own_(inquiry.operands[operand].device) {}
+
+  bool contains(trace::DeviceSlot device) const noexcept {
+    if (device == own_) return false;
+    for (const trace::OperandRecord& other : inquiry_.operands) {
+      if (other.device == device) return true;
+    }
+    return false;
+  }
+
+  // Where the program itself moved this tensor, or a copy of it, from the operand's device to one of these.
+  trace::SiteId move_of(const c10::TensorImpl* tensor) const noexcept {
+    const c10::StorageImpl* storage = TensorFields::storage(tensor);
+    if (storage == nullptr) return trace::SiteId::none;
+    trace::SiteId site = trace::SiteId::none;
+    if (device_slot(TensorFields::device(tensor)) == own_) {
+      const auto copy = find_copy(storage);
+      if (copy && contains(copy->device)) site = copy->site;
+    } else {
+      const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
+      const bool moved = node.how == trace::How::moved && contains(node.device);
+      if (moved && runtime.recorder->lineage(node.parent).device == own_) site = node.site;
+    }
+    if (site == trace::SiteId::none) return site;
+    // What torch moves, as Module.to() does, it moves as a whole.
+    const trace::Site at = runtime.recorder->site(site);
+    return is_same(at.user, at.innermost) ? site : trace::SiteId::none;
+  }
+
+ private:
+  const Inquiry& inquiry_;
+  const trace::DeviceSlot own_;
+};
+
+// The tensors among what a container or a frame holds that were moved.
+class MovedEntries final : public LinkVisitor {
+ public:
+  MovedEntries(const Inquiry& inquiry, const void* own, const Wanted& wanted)
+      : inquiry_(inquiry), own_(own), wanted_(wanted) {}
+
+  struct Move {
+    Link link{};
+    int count = 0;
+  };
+  // The one that most of them came by; null where fewer than `at_least` came by any.
+  const std::pair<const trace::SiteId, Move>* usual(int at_least) const {
+    const auto most = std::ranges::max_element(moves_, {}, [](const auto& entry) { return entry.second.count; });
+    return most != moves_.end() && most->second.count >= at_least ? &*most : nullptr;
+  }
+  void stop_after(int entries) { left_ = entries; }
+  bool stopped() const { return left_ < 0; }
+
+  bool link(const Link& link, void* object) override {
+    if (left_-- == 0) return false;
+    const c10::TensorImpl* tensor = object != own_ ? inquiry_.search.tensor_at(object) : nullptr;
+    const trace::SiteId site = tensor != nullptr ? wanted_.move_of(tensor) : trace::SiteId::none;
+    if (site == trace::SiteId::none) return true;
+    Move& move = moves_[site];
+    if (move.count++ == 0) move.link = link;
+    return true;
+  }
+
+ private:
+  const Inquiry& inquiry_;
+  const void* const own_;
+  const Wanted& wanted_;
+  int left_ = kMaxEntries;
+  std::map<trace::SiteId, Move> moves_;
+};
+
+void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link) {
+  inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, runtime.recorder->site(site).user, written(link));
+}
+
+// All that hold the operand, directly or through one another, but no modules.
+std::vector<const void*> containers_of(const Inquiry& inquiry, const void* object) {
+  std::vector<const void*> holders;
+  std::unordered_set<const void*> seen;
+  const void* held = object;
+  for (std::size_t next = 0; holders.size() < kMaxContainers; held = holders[next++]) {
+    for (const Holding& holding : inquiry.search.holdings_of(held)) {
+      if (!is_torch_module(holding.holder) && seen.insert(holding.holder).second) holders.push_back(holding.holder);
+    }
+    if (next == holders.size()) break;
+  }
+  return holders;
+}
+
+// Whether a frame's variable has what the function was called with: an argument, or the rest of them.
+bool is_argument(const Place& root) {
+  return root.frame != nullptr && root.link.kind == LinkKind::local &&
+         root.link.index < code_all_arguments(frame_code(root.frame));
+}
+
+// Whether a container is made by a call of what it passes on: `*args` or `**kwargs`.
+bool is_rest_of_arguments(const Inquiry& inquiry, const void* holder) {
+  const std::uint32_t at = inquiry.search.find_place(holder);
+  if (at == kNoPlace || !inquiry.search.is_root(at)) return false;
+  const Place& root = inquiry.search.place(at);
+  return is_argument(root) && root.link.index >= code_named_arguments(frame_code(root.frame));
+}
+
+// One line that moved several arguments went through them all, and passed this one over. A single argument proves
+// nothing: what else the function was given need not come from the same place.
+constexpr int kSeveral = 2;
+
+void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted) {
+  std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace) return;
+  while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
+  const Place& root = inquiry.search.place(at);
+  if (!is_argument(root)) return;
+  MovedEntries entries(inquiry, inquiry.identities[operand].object, wanted);
+  entries.stop_after(code_all_arguments(frame_code(root.frame)));
+  visit_frame(root.frame, false, entries);
+  if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link);
+}
+
+}  // namespace
+
+void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  const void* object = sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object;
+  if (object == nullptr) return;
+  const Wanted wanted(inquiry, operand);
+  std::vector<const void*> holders = containers_of(inquiry, object);
+  if (const Holding* owner = inquiry.search.owner(object)) holders.push_back(owner->holder);
+  for (const void* holder : holders) {
+    MovedEntries entries(inquiry, object, wanted);
+    visit_links(const_cast<void*>(holder), entries);
+    if (entries.stopped()) continue;
+    const auto* move = entries.usual(is_rest_of_arguments(inquiry, holder) ? kSeveral : 1);
+    if (move != nullptr) return add(inquiry, operand, move->first, move->second.link);
+  }
+  find_among_arguments(inquiry, operand, wanted);
+}
+
+}  // namespace devsan::hooks
