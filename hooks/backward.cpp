@@ -7,8 +7,10 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "hooks/call.h"
 #include "hooks/operator_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
@@ -63,22 +65,34 @@ std::atomic<trace::SiteId> latest_backward_site{trace::SiteId::none};
 
 constexpr std::uint64_t kMaxNodesPerOperator = 64;
 
-void remember_nodes(ThreadState& state, trace::OperatorId op, std::uint64_t now) noexcept {
+// The engine's calls on this thread's stack that no node's code stands above. Its own nodes begin no iteration.
+thread_local int calls_of_engine = 0;
+
+void remember_nodes(ThreadState& state, ForwardOrigin origin, std::uint64_t now) noexcept {
+  // A formula of torch that makes nodes, to be differentiated once more, works for the line that made its own.
+  if (state.backward_depth != 0 && (origin.site == trace::SiteId::none || origin.site == state.backward_site.id)) {
+    const ForwardOrigin first = forward_origin(state);
+    if (first.site != trace::SiteId::none) origin = first;
+  }
   const std::uint64_t thread = at::RecordFunction::currentThreadId();
   std::uint64_t sequence = state.node_sequence;
   if (now - sequence > kMaxNodesPerOperator) sequence = now - kMaxNodesPerOperator;
-  for (; sequence < now; ++sequence) forward_map.add(thread, sequence, state.outer.site.id, op);
+  for (; sequence < now; ++sequence) forward_map.add(thread, sequence, origin.site, origin.op);
   state.node_sequence = now;
+}
+
+void count_iteration(const ThreadState& state) noexcept {
+  if (state.backward_depth == 0 && runtime.backward_since_forward.load(std::memory_order_relaxed) &&
+      runtime.backward_since_forward.exchange(false, std::memory_order_relaxed)) {
+    runtime.recorder->set_step(runtime.step.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
 }
 
 }  // namespace
 
 void note_autograd_nodes(ThreadState& state, trace::OperatorId op) noexcept {
-  remember_nodes(state, op, at::sequence_number::peek());
-  if (state.backward_depth == 0 && runtime.backward_since_forward.load(std::memory_order_relaxed) &&
-      runtime.backward_since_forward.exchange(false, std::memory_order_relaxed)) {
-    runtime.recorder->set_step(runtime.step.fetch_add(1, std::memory_order_relaxed) + 1);
-  }
+  remember_nodes(state, {state.outer.site.id, op}, at::sequence_number::peek());
+  count_iteration(state);
 }
 
 ForwardOrigin forward_origin(const ThreadState& state) noexcept {
@@ -119,6 +133,7 @@ struct BackwardInProgress {
   const void* frame_before = state.backward_frame;
   CallSite site_before = state.backward_site;
   BackwardScopes scopes{state};
+  const int calls_before = calls_of_engine++;
 
   BackwardInProgress() noexcept {
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
@@ -134,6 +149,7 @@ struct BackwardInProgress {
     backwards_in_progress.fetch_sub(1);
     state.backward_frame = frame_before;
     state.backward_site = site_before;
+    calls_of_engine = calls_before;
     runtime.backward_since_forward.store(true, std::memory_order_relaxed);
   }
 };
@@ -150,6 +166,7 @@ struct NodeRunning {
   ThreadState& state = thread_state();
   const void* node_before = state.node;
   std::uint32_t depth_before = state.depth;
+  int calls_before = std::exchange(calls_of_engine, 0);
   OuterCall outer_before = state.outer;
   explicit NodeRunning(const void* node) noexcept {
     state.node = node;
@@ -161,6 +178,7 @@ struct NodeRunning {
     state.depth = depth_before;
     state.outer = outer_before;
     state.node = node_before;
+    calls_of_engine = calls_before;
   }
 };
 
@@ -169,7 +187,34 @@ void evaluate_wrapper(void* engine, void* graph_task, void* node, void* inputs, 
   evaluate_function(engine, graph_task, node, inputs, ready_queue);
 }
 
+// Each autograd node takes its sequence number here when it is made. An operator's nodes are noted at its end; those
+// made outside of operators are the nodes of a custom function, made by its `apply` before its forward runs, and the
+// engine's own.
+[[gnu::noinline]] std::uint64_t number_node_outside_operators(ThreadState& state) {
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+  // Where Python runs inside an operator, the nodes so far are the operator's.
+  if (state.depth != 0 && at::sequence_number::peek() != state.node_sequence) {
+    note_autograd_nodes(state, trace::OperatorId::none);
+  }
+  const std::uint64_t sequence = at::sequence_number::get_and_increment();
+  ForwardOrigin origin;
+  if (const void* thread = python_thread(state)) {
+    origin.site = call_site(state.caches, current_frame(thread), true).id;
+  }
+  remember_nodes(state, origin, sequence + 1);
+  if (calls_of_engine == 0) count_iteration(state);
+  return sequence;
+}
+
+std::uint64_t number_node_wrapper() {
+  ThreadState& state = thread_state();
+  if (is_nested(state)) [[likely]]
+    return at::sequence_number::get_and_increment();
+  return number_node_outside_operators(state);
+}
+
 DEVSAN_REPLACEMENTS const Replacement backward_replacements[] = {
+    {reinterpret_cast<void*>(&at::sequence_number::get_and_increment), reinterpret_cast<void*>(&number_node_wrapper)},
     {reinterpret_cast<void*>(&engine_execute), reinterpret_cast<void*>(&execute_wrapper)},
     {reinterpret_cast<void*>(&evaluate_function), reinterpret_cast<void*>(&evaluate_wrapper)},
 };

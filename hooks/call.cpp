@@ -205,18 +205,36 @@ void OutermostCall::copied(const c10::StorageImpl* to, const c10::StorageImpl* f
   tag(vacancy, to, origin_table.find(from), device_key(to->device()), how);
 }
 
-void OutermostCall::allowed(const ArgumentsView& arguments, const void* caller) noexcept {
+template <class Arguments>
+void OutermostCall::note_allowed(Arguments& arguments, const void* caller) noexcept {
   if (state_.busy) return;
   if (!whole_site_) find_call_site(state_, true);
   record_allowed(state_, op_, arguments, caller);
 }
 
-void OutermostCall::thrown(const ArgumentsView& arguments, const void* caller) noexcept {
+void OutermostCall::allowed(const ArgumentsView& arguments, const void* caller) noexcept {
+  note_allowed(arguments, caller);
+}
+
+void OutermostCall::allowed(OperandList& operands, const void* caller) noexcept {
+  note_allowed(operands, caller);
+}
+
+template <class Arguments>
+void OutermostCall::note_thrown(Arguments& arguments, const void* caller) noexcept {
   if (!state_.busy) {
     if (!whole_site_) find_call_site(state_, true);
     record_raised(state_, op_, arguments, caller);
   }
   if (--state_.depth != 0) state_.outer = around_;
+}
+
+void OutermostCall::thrown(const ArgumentsView& arguments, const void* caller) noexcept {
+  note_thrown(arguments, caller);
+}
+
+void OutermostCall::thrown(OperandList& operands, const void* caller) noexcept {
+  note_thrown(operands, caller);
 }
 
 }  // namespace devsan::hooks

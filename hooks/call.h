@@ -12,6 +12,8 @@
 
 namespace devsan::hooks {
 
+class OperandList;
+
 // Whether an operator is running around this one. An operator can run Python (subclasses, modes, kernels written in
 // Python), and that Python calls operators of its own: they are outermost ones again. They show by an interpreter frame
 // that is not the outer operator's.
@@ -42,6 +44,7 @@ class OutermostCall {
 
   // Operands lie on two devices, and PyTorch took them.
   void allowed(const ArgumentsView& arguments, const void* caller) noexcept;
+  void allowed(OperandList& operands, const void* caller) noexcept;  // listed before the call
 
   // `result`: all that the operator returned is this tensor.
   void returned(const c10::TensorImpl* result) noexcept;
@@ -49,6 +52,7 @@ class OutermostCall {
 
   // An exception passes. `caller` is the address that the wrapper returns to.
   void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
+  void thrown(OperandList& operands, const void* caller) noexcept;  // listed before the call; empty where not known
 
  private:
   void note_nodes() noexcept;
@@ -57,6 +61,10 @@ class OutermostCall {
                    const c10::TensorImpl* result) noexcept;
   void tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage, trace::LineageId parent,
            DeviceKey device, trace::How how) noexcept;
+  template <class Arguments>
+  void note_allowed(Arguments& arguments, const void* caller) noexcept;
+  template <class Arguments>
+  void note_thrown(Arguments& arguments, const void* caller) noexcept;
 
   ThreadState& state_;
   const Operands& seen_;

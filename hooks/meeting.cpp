@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "hooks/backward.h"
+#include "hooks/boxed_call.h"
 #include "hooks/busy.h"
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
@@ -63,12 +64,32 @@ void keep_error(ThreadState& state, std::string_view message) noexcept {
   state.device_error_certain = complaint == DeviceComplaint::certain;
 }
 
-// Kernels that are written in Python (meta functions, FakeTensor, __torch_dispatch__) raise Python exceptions.
+// Kernels that are written in Python (meta functions, FakeTensor, __torch_dispatch__) raise Python exceptions. What an
+// operator inside such a kernel has raised is a finding already.
 void note_python_error(ThreadState& state) noexcept {
   const PythonSection section;
   const void* inside_cpp = python_exception_in_flight();
   char buffer[1024];
-  keep_error(state, exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer));
+  const std::string_view text =
+      exception_text(inside_cpp != nullptr ? inside_cpp : section.error(), buffer, sizeof buffer);
+  const bool from_inside = state.unhandled != nullptr && state.raised_depth > state.depth;
+  state.raised_depth = state.depth;
+  if (from_inside && runtime.recorder->string(state.unhandled->message) == text) return;
+  keep_error(state, text);
+}
+
+// Keeps an error that Python raised, too. False where PyTorch's complaint was about something else than devices.
+bool has_device_error(ThreadState& state, const void* caller) noexcept {
+  const Busy busy(state);
+  if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
+  return state.device_error != trace::StringId::none;
+}
+
+OperandList list_operands(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments) noexcept {
+  const Busy busy(state);
+  OperandList operands(op);
+  arguments.visit(operands);
+  return operands;
 }
 
 // A process that ends with status 0 on the thread that had raised caught the exception, although that thread ran no
@@ -183,12 +204,23 @@ bool has_suppression(const trace::MeetingPayload& meeting) noexcept {
                        place_of(meeting));
 }
 
+// A backward fails for one line of the forward at a time, and on the engine's threads it has no line of its own.
+MeetingKey key_of(const ThreadState& state, const Details& details, OperandList& operands) noexcept {
+  MeetingKey key;
+  key.site = details.site != trace::SiteId::none ? details.site : details.fallback;
+  if ((details.flags & trace::kRaised) != 0 && state.backward_depth != 0) key.forward = forward_origin(state).site;
+  key.op = details.op;
+  key.devices = device_digest(operands.records());
+  key.flags = details.flags;
+  return key;
+}
+
 Recorded record(ThreadState& state, Details details, OperandList& operands, const void* caller) noexcept {
   const bool raised = (details.flags & trace::kRaised) != 0;
   const Silence silence =
       silence_by_program(state, raised ? trace::FindingKind::device_mismatch : trace::FindingKind::mixed_operands);
   details.flags |= flags_of(silence);
-  const MeetingKey key{details.site, details.op, device_digest(operands.records()), details.flags};
+  const MeetingKey key = key_of(state, details, operands);
   if (trace::MeetingPayload* known = meeting_table.find(key, state.epoch)) {
     trace::Recorder::bump_meeting(known, runtime.step.load(std::memory_order_relaxed));
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
@@ -218,9 +250,12 @@ bool may_take_gil(const ThreadState& state, const void* caller) noexcept {
 
 void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                     const void* caller) noexcept {
+  OperandList operands = list_operands(state, op, arguments);
+  record_allowed(state, op, operands, caller);
+}
+
+void record_allowed(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept {
   const Busy busy(state);
-  OperandList operands(op);
-  arguments.visit(operands);
   if (operands.simulated_by_python()) return;
   Details details;
   details.op = op;
@@ -231,20 +266,24 @@ void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsVie
 
 void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                    const void* caller) noexcept {
+  if (!has_device_error(state, caller)) return;
+  OperandList operands = list_operands(state, op, arguments);
+  record_raised(state, op, operands, caller);
+}
+
+void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept {
+  if (!has_device_error(state, caller) || came_with_boxed_call(state, operands)) return;
   const Busy busy(state);
-  if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
   const trace::StringId message = state.device_error;
-  if (message == trace::StringId::none) return;
   state.device_error = trace::StringId::none;
-  OperandList operands(op);
-  arguments.visit(operands);
   if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
   Details details;
-  details.flags = trace::kRaised;
+  details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
   details.message = message;
   details.op = op;
   details.site = state.outer.site.id;
   if (state.backward_depth != 0) details.fallback = backward_call_site();
+  state.raised_depth = state.depth;
   expect_handling(state, record(state, details, operands, caller));
 }
 

@@ -12,13 +12,18 @@
 
 namespace devsan::hooks {
 
+class OperandList;
+
 // PyTorch took operands of different devices. Counted per site; the first one of a site is kept with all details.
 void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                     const void* caller) noexcept;
+void record_allowed(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept;
 
 // An exception leaves an outermost operator. Kept when PyTorch's complaint was about devices.
 void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                    const void* caller) noexcept;
+// The same of operands that were listed before the call; an empty list where they are not known.
+void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept;
 
 // Whether the GIL may be taken inside an operator that was called from `caller`.
 bool may_take_gil(const ThreadState& state, const void* caller) noexcept;

@@ -8,7 +8,7 @@ constinit MeetingTable meeting_table{};
 
 MeetingTable::Entry& MeetingTable::entry_of(const MeetingKey& key) noexcept {
   std::uint64_t hash = std::uint64_t(key.site) << 32 ^ std::uint64_t(key.op) << 8 ^ key.flags;
-  hash = (hash ^ key.devices * 31) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ std::uint64_t(key.forward) << 16 ^ key.devices * 31) * 0x9E3779B97F4A7C15u;
   return entries_[hash >> 54];
 }
 

@@ -11,6 +11,7 @@ namespace devsan::hooks {
 // What makes two meetings the same one.
 struct MeetingKey {
   trace::SiteId site = trace::SiteId::none;
+  trace::SiteId forward = trace::SiteId::none;  // of an error in backward: what made the node
   trace::OperatorId op = trace::OperatorId::none;
   std::uint64_t devices = 0;  // of the operands, in order
   std::uint32_t flags = 0;    // MeetingFlags that it was written with

@@ -58,7 +58,9 @@ void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId sit
     if (operand.name != trace::StringId::none || (operand.flags & kUnnamed) != 0) continue;
     operand.name_kind = trace::NameKind::temporary;
     if (operand.lineage == trace::LineageId::none) continue;
-    const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
+    const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
+    if (maker == site) continue;  // made inside of what failed, by a kernel or a script
+    const trace::Position made = runtime.recorder->site(maker).user;
     if (made.file != here.file || made.function != here.function) continue;
     operand.name = runtime.recorder->intern_string(files.part(made));
   }

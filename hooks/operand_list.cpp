@@ -82,6 +82,12 @@ c10::Device current_device(c10::DeviceType type) noexcept {
 
 }  // namespace
 
+std::string_view OperandList::argument_name(int argument) const noexcept {
+  if (const OperatorText* op = operator_text(op_)) return hooks::argument_name(op->schema, argument);
+  if (schema_ == nullptr || static_cast<std::size_t>(argument) >= schema_->arguments().size()) return {};
+  return schema_->arguments()[static_cast<std::size_t>(argument)].name();
+}
+
 trace::OperandRecord* OperandList::add(int argument, int element, trace::DeviceSlot device) noexcept {
   if (first_device_ == trace::DeviceSlot::none) first_device_ = device;
   if (device != first_device_) mixed_ = true;
@@ -89,8 +95,7 @@ trace::OperandRecord* OperandList::add(int argument, int element, trace::DeviceS
   trace::OperandRecord& record = records_[count_++];
   record.device = device;
   char text[160];
-  const OperatorText* op = operator_text(op_);
-  const std::string_view name = op != nullptr ? argument_name(op->schema, argument) : std::string_view();
+  const std::string_view name = argument_name(argument);
   const int length = element < 0 ? std::snprintf(text, sizeof text, "%.*s", int(name.size()), name.data())
                                  : std::snprintf(text, sizeof text, "%.*s[%d]", int(name.size()), name.data(), element);
   record.argument = runtime.recorder->intern_string({text, std::min(sizeof text - 1, std::size_t(length))});

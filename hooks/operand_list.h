@@ -1,8 +1,11 @@
 // The operands of one call, gathered for a meeting.
 #pragma once
 
+#include <ATen/core/function_schema.h>
+
 #include <array>
 #include <span>
+#include <string_view>
 
 #include "hooks/operands.h"
 #include "trace/file_layout.h"
@@ -18,7 +21,9 @@ struct OperandIdentity {
 
 class OperandList final : public OperandSink {
  public:
-  explicit OperandList(trace::OperatorId op) noexcept : op_(op) {}
+  // `schema` names the arguments of operators that are not wrapped.
+  explicit OperandList(trace::OperatorId op, const c10::FunctionSchema* schema = nullptr) noexcept
+      : op_(op), schema_(schema) {}
 
   void tensor(int argument, int element, const c10::TensorImpl* tensor) override;
   void generator(int argument, const at::Generator& generator) override;
@@ -38,7 +43,10 @@ class OperandList final : public OperandSink {
 
   trace::OperandRecord* add(int argument, int element, trace::DeviceSlot device) noexcept;
 
+  std::string_view argument_name(int argument) const noexcept;
+
   trace::OperatorId op_;
+  const c10::FunctionSchema* schema_;
   std::array<trace::OperandRecord, kMaxOperands> records_{};
   std::array<OperandIdentity, kMaxOperands> identities_{};
   std::size_t count_ = 0;

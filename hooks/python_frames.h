@@ -40,10 +40,13 @@ inline const void* const* frame_word(const void* thread) noexcept {
   return reinterpret_cast<const void* const*>(static_cast<const char*>(thread) + frame_layout.current);
 }
 
+// The frame that a value of that word stands for, while it runs or is waited for.
+inline const void* frame_in_word(const void* word) noexcept {
+  return frame_layout.via >= 0 ? field<const void*>(word, frame_layout.via) : word;
+}
+
 inline const void* current_frame(const void* thread) noexcept {
-  const void* frame = field<const void*>(thread, frame_layout.current);
-  if (frame_layout.via >= 0) frame = field<const void*>(frame, frame_layout.via);
-  return frame;
+  return frame_in_word(field<const void*>(thread, frame_layout.current));
 }
 
 // 3.14 tags the low bits of references in frames.

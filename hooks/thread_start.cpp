@@ -6,6 +6,7 @@
 
 #include "hooks/pending_copies.h"
 #include "hooks/runtime.h"
+#include "hooks/schema_operators.h"
 #include "hooks/sites.h"
 #include "hooks/thread_caches.h"
 
@@ -16,6 +17,7 @@ void start_thread(ThreadState& state) noexcept {
   if (!recorder.active() && !recorder.gave_up()) {
     reset_sites_after_fork();
     pending_copies.reset_after_fork();
+    reset_schema_operators_after_fork();
     if (recorder.reopen_in_child()) {
       recorder.set_step(runtime.step.load(std::memory_order_relaxed));
       runtime.host->record_suppressions();

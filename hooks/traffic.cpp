@@ -276,6 +276,11 @@ void settle_number(ThreadState& state, trace::OperatorId op) noexcept {
 
 }  // namespace
 
+bool is_mask_on_device(const c10::TensorImpl* index) noexcept {
+  const caffe2::TypeMeta type = TensorFields::dtype(index);
+  return is_cuda(index) && (type == caffe2::TypeMeta::Make<bool>() || type == caffe2::TypeMeta::Make<std::uint8_t>());
+}
+
 WatchedCall::WatchedCall(trace::OperatorId op) noexcept
     : state_(thread_state()),
       op_(is_nested(state_) ? running_operator(state_) : op),
@@ -382,14 +387,14 @@ void WatchedCall::indexed(const at::Tensor& tensor,
   if (!watched_ || !is_cuda(implementation(tensor))) return;
   for (const auto& element : indices) {
     const c10::IValue& value = element.get();
-    if (!value.isTensor()) continue;
-    const c10::TensorImpl* index = value.unsafeToTensorImpl();
-    const caffe2::TypeMeta type = TensorFields::dtype(index);
-    if (is_cuda(index) && (type == caffe2::TypeMeta::Make<bool>() || type == caffe2::TypeMeta::Make<std::uint8_t>())) {
-      count_wait(index, 0);
-      return;
-    }
+    if (!value.isTensor() || !is_mask_on_device(value.unsafeToTensorImpl())) continue;
+    count_wait(value.unsafeToTensorImpl(), 0);
+    return;
   }
+}
+
+void WatchedCall::indexed(const at::Tensor& tensor, const at::Tensor& mask) const noexcept {
+  if (watched_ && is_cuda(implementation(tensor))) count_wait(implementation(mask), 0);
 }
 
 // A number that the program asks for by itself is no operator's doing. Whether one takes it shows at the next operator:

@@ -31,6 +31,9 @@ inline constexpr Watch watch_of = Watch::none;
 #include "hooks/watched_operators.def"
 #undef DEVSAN_WATCHED
 
+// An index that has to be counted: how many of its values are true makes the shape of the result.
+bool is_mask_on_device(const c10::TensorImpl* index) noexcept;
+
 // One call of a watched operator. Watched operators inside it are part of it.
 class WatchedCall {
  public:
@@ -47,6 +50,7 @@ class WatchedCall {
   void took_number(const at::Tensor& tensor) const noexcept;
   void waited(const at::Tensor& tensor) const noexcept;
   void indexed(const at::Tensor& tensor, const c10::List<std::optional<at::Tensor>>& indices) const noexcept;
+  void indexed(const at::Tensor& tensor, const at::Tensor& mask) const noexcept;  // is_mask_on_device()
 
  private:
   void copied_on_host(const c10::TensorImpl* to, const c10::TensorImpl* from) const noexcept;

@@ -49,6 +49,7 @@ std::string identity_of(const Finding& finding) {
     const NativeFrame& native = finding.native_stack.front();
     hash.text(native.symbol).text(native.symbol.empty() ? std::to_string(native.offset) : "");
   }
+  if (finding.forward && !finding.forward->empty()) hash.place(&finding.forward->back());
   if (const Operand* odd = first_odd(finding.operands)) {
     hash.text(odd->arg).place(odd->lineage.empty() ? nullptr : &odd->lineage.back().at);
   }

@@ -9,8 +9,9 @@
 
 namespace devsan::report {
 
-// A short hash of what makes findings equal: kind, operator, place, and where the odd operand is from. Neither devices
-// (every rank has its own) nor steps, processes or messages are in it, so it stays the same from run to run.
+// A short hash of what makes findings equal: kind, operator, place (in backward also the forward's), and where the odd
+// operand is from. Neither devices (every rank has its own) nor steps, processes or messages are in it, so it stays the
+// same from run to run.
 std::string identity_of(const Finding& finding);
 
 // Takes findings in any order. Of equal ones the worst and earliest tells the story; counts and ranks are of all.

@@ -11,7 +11,7 @@ import torch
 class Scale(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        return x * 2  # @forward
+        return x * 2
 
     @staticmethod
     def backward(ctx, grad):
@@ -19,7 +19,7 @@ class Scale(torch.autograd.Function):
 
 
 leaf = torch.ones(3, device=MINE, requires_grad=True)
-loss = Scale.apply(leaf).sum()
+loss = Scale.apply(leaf).sum()  # @apply
 try:
     loss.backward()  # @call
 except RuntimeError:
@@ -34,7 +34,7 @@ def test_a_custom_function_that_fails_in_backward_is_found_there(run_python, min
     assert (result.status, result.stdout) == (0, "caught\n"), result.stderr
     finding = found_at(result, source, "backward")
     assert (finding["phase"], finding["op"]) == ("backward", "aten::mul.Tensor")
-    assert [frame["line"] for frame in finding["forward"]][-1] == line_of(source, "forward")
+    assert [frame["line"] for frame in finding["forward"]][-1] == line_of(source, "apply")
 
 
 # A tensor saved for backward is replaced by one on the other device, so that torch's own formula fails.

@@ -9,10 +9,15 @@ namespace devsan::hooks {
 namespace {
 
 MeetingKey key_of(std::uint32_t site, std::uint16_t op, std::uint64_t devices, bool raised) {
-  return {trace::SiteId{site}, trace::OperatorId{op}, devices, raised};
+  MeetingKey key;
+  key.site = trace::SiteId{site};
+  key.op = trace::OperatorId{op};
+  key.devices = devices;
+  key.flags = raised;
+  return key;
 }
 
-TEST_CASE("a meeting is found by its site, operator, devices, outcome and file, and by no fewer") {
+TEST_CASE("a meeting is found by its site, forward, operator, devices, outcome and file, and by no fewer") {
   const auto table = std::make_unique<MeetingTable>();
   trace::MeetingPayload meeting{};
   const MeetingKey key = key_of(7, 3, 1234, true);
@@ -23,6 +28,9 @@ TEST_CASE("a meeting is found by its site, operator, devices, outcome and file, 
   CHECK(table->find(key_of(7, 4, 1234, true), 1) == nullptr);
   CHECK(table->find(key_of(7, 3, 1235, true), 1) == nullptr);
   CHECK(table->find(key_of(7, 3, 1234, false), 1) == nullptr);
+  MeetingKey of_other_forward = key;
+  of_other_forward.forward = trace::SiteId{9};
+  CHECK(table->find(of_other_forward, 1) == nullptr);
   CHECK(table->find(key, 2) == nullptr);  // a fork child has a file of its own
 }
 

@@ -47,6 +47,7 @@ TEST_CASE("Place, operator, kind and the odd operand's origin tell findings apar
   CHECK(changed([](Finding& f) { f.where->line = 24; }) != original.id);
   CHECK(changed([](Finding& f) { f.op = "aten::sub.Tensor"; }) != original.id);
   CHECK(changed([](Finding& f) { f.kind = Kind::mixed_operands; }) != original.id);
+  CHECK(changed([](Finding& f) { f.forward = std::vector<Frame>{*f.where}; }) != original.id);
   CHECK(changed([](Finding& f) { f.operands[1].lineage.back().at.line = 2; }) != original.id);
 }
 
