@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "report/call_text.h"
+#include "report/operands.h"
 
 namespace devsan::report {
 namespace {
@@ -146,9 +147,11 @@ void locate_by_sides(std::vector<Operand>& operands, const BinaryText& sides) {
 void find_in_call(Finding& finding) {
   if (!finding.where || !is_single_line(*finding.where)) return;
   locate_by_history(finding);
-  // Only a call that went to the operator itself has its operands for arguments: not one that a module of torch made.
+  // Only a call that went to the operator itself has its operands for arguments: not one that a module of torch made,
+  // nor one in a script or an extension.
   const bool direct = !finding.stack.empty() && !finding.stack.front().torch;
-  if (!direct) return;
+  const auto made_inside = [&](const Operand& operand) { return is_made_inside_call(operand, finding); };
+  if (!direct || std::ranges::any_of(finding.operands, made_inside)) return;
   const std::string_view text = text_of(*finding.where);
   if (const auto sides = split_binary(text)) {
     locate_by_sides(finding.operands, *sides);

@@ -1,6 +1,7 @@
 #include "report/operands.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "report/frames.h"
 #include "trace/odd_operand.h"
@@ -92,6 +93,18 @@ const Operand* counterpart_of(const Operand& odd, const std::vector<Operand>& op
   }
   const auto found = std::ranges::find_if(operands, fits);
   return found == operands.end() ? nullptr : &*found;
+}
+
+bool is_made_inside_call(const Operand& operand, const Finding& finding) {
+  if (!finding.where || finding.stack.empty() || operand.lineage.empty()) return false;
+  const Frame& called = finding.stack.front();
+  if (called.torch && !called.file.ends_with("torch/_ops.py")) return false;  // Python of torch's, which has lines
+  const Frame& where = *finding.where;
+  const LineageStep& made = operand.lineage.front();
+  const auto place = [](const Frame& frame) {
+    return std::tie(frame.file, frame.function, frame.line, frame.column, frame.end_line, frame.end_column);
+  };
+  return where.column >= 0 && made.op != finding.op && place(made.at) == place(where);
 }
 
 std::vector<std::string> devices_of(const std::vector<Operand>& operands) {

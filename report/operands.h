@@ -22,6 +22,9 @@ const std::string& spoken_name(const Operand& operand);
 const Operand* first_odd(const std::vector<Operand>& operands);
 // The operand whose device the odd one should have shared; null where there is none.
 const Operand* counterpart_of(const Operand& odd, const std::vector<Operand>& operands);
+// Whether the failing call made the operand itself: it went to code without lines of its own, such as TorchScript or an
+// extension, and an operator in there failed. Not for what the same operator made in the call before, in a loop.
+bool is_made_inside_call(const Operand& operand, const Finding& finding);
 // The devices that met, in the order of the operands, each once.
 std::vector<std::string> devices_of(const std::vector<Operand>& operands);
 

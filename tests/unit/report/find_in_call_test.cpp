@@ -126,5 +126,23 @@ TEST_CASE("What the same call made before, or another line, gives no name") {
   CHECK(finding.operands[1].name.empty());
 }
 
+TEST_CASE("Arguments of a script are no names for the operands of an operator inside") {
+  const std::string source = "    return self.embed(steps, self.width)";
+  Finding finding;
+  finding.op = "aten::mul.Tensor";
+  finding.where = call(source, "self.embed(steps, self.width)");
+  finding.stack = {*finding.where};
+  finding.operands = {operand("self"), operand("other")};
+  finding.operands[1].lineage.resize(1);
+  finding.operands[1].lineage[0].at = *finding.where;
+  finding.operands[1].lineage[0].op = "aten::exp";
+  find_in_call(finding);
+  CHECK(finding.operands[0].name.empty());
+  CHECK(finding.operands[1].name.empty());
+  finding.operands[1].lineage[0].op = finding.op;  // what the same call made before, in a loop
+  find_in_call(finding);
+  CHECK(finding.operands[1].name == "self.width");
+}
+
 }  // namespace
 }  // namespace devsan::report

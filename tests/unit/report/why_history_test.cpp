@@ -121,6 +121,27 @@ TEST_CASE("An entry that is made anew in a call is not the attribute's fault") {
   CHECK(cause_line(explained(finding)) == 15);
 }
 
+TEST_CASE("What a script or an extension makes inside of the failing call has no line of its own") {
+  Finding finding = add("");
+  finding.where->column = 8;
+  finding.where->end_column = 20;
+  finding.stack = {*finding.where};
+  odd(finding).lineage = {created(*finding.where)};
+  odd(finding).lineage.front().op = "aten::arange";
+  Finding told = explained(finding);
+  CHECK(told.rule == "made_inside_call");
+  CHECK(cause_line(told) == 0);
+  CHECK_THAT(told.fix->text, Contains("trace with an example on cuda:0"));
+  finding.stack.front().torch = true;
+  finding.stack.front().file = "/env/site-packages/torch/_ops.py";
+  CHECK(explained(finding).rule == "made_inside_call");
+  finding.stack.front().file = "/env/site-packages/torch/nn/functional.py";
+  CHECK(explained(finding).rule == "made_without_device");
+  odd(finding).lineage.front().at.column = 12;
+  finding.stack = {*finding.where};
+  CHECK(explained(finding).rule == "made_without_device");
+}
+
 TEST_CASE("What a checkpoint holds asks for map_location") {
   Finding finding = add("state['mean']", NameKind::local);
   odd(finding).lineage = {created(line(15, "<module>", "state = torch.load('c.pt')", "torch.load('c.pt')"))};
