@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <string>
 
 #include "report/source_excerpt.h"
 #include "report/text_layout.h"
@@ -46,6 +47,12 @@ std::optional<Span> find_name(std::string_view source, std::string_view name, Sp
   return found;
 }
 
+// Names are put together with single quotes, and programs use either.
+std::string with_single_quotes(std::string text) {
+  std::ranges::replace(text, '"', '\'');
+  return text;
+}
+
 // How the operand is written in the call, or what it is called: most often the same.
 const std::string& written(const Operand& operand) {
   return operand.text.empty() ? operand.name : operand.text;
@@ -69,8 +76,9 @@ std::vector<Mark> marks_for(const Frame& frame, const std::vector<Operand>& oper
     return a->odd != b->odd ? a->odd : written(*a).size() > written(*b).size();
   });
   std::vector<Mark> marks;
+  const std::string source = with_single_quotes(frame.source);
   for (const Operand* operand : named) {
-    const auto span = find_name(frame.source, written(*operand), call);
+    const auto span = find_name(source, with_single_quotes(written(*operand)), call);
     if (!span || overlaps(marks, *span)) continue;
     marks.push_back(
         {span->begin, span->end, operand->odd ? '^' : '-', operand->odd ? Paint::error : Paint::note, operand->device});

@@ -18,13 +18,16 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   const Frame& line = made != nullptr ? made->at : *finding.where;
   Fix fix{line.file, line.line,
           "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +
-              "')`; or, to have the same numbers on every device, draw them on " + odd->device +
+              "')`; or, to have the same numbers on every device, draw them on " + spoken_device(odd->device) +
               " with this generator and move the result with `.to('" + wanted + "')`."};
   if (made == nullptr) return Explanation{std::nullopt, std::move(fix)};
+  const bool only_one = made->kind == trace::EvidenceKind::generator_made_at;
+  const std::string what =
+      only_one ? "No other line of the program makes generators, so " + mention(*odd) + " comes from here: one on "
+               : mention_first(*odd) + " gets its value here: a generator on ";
   RootCause cause =
       cause_at(made->at, *odd,
-               mention_first(*odd) + " gets its value here: a generator on " + spoken_device(odd->device) +
-                   ", while the numbers are wanted on " + spoken_device(wanted) + ".");
+               what + spoken_device(odd->device) + ", while the numbers are wanted on " + spoken_device(wanted) + ".");
   return Explanation{std::move(cause), std::move(fix)};
 }
 

@@ -47,6 +47,13 @@ std::vector<std::string> shown(const Frame& frame, const std::vector<Operand>& o
   return excerpt(frame, marks_for(frame, operands), 4, {false, width});
 }
 
+TEST_CASE("A name with single quotes is found in source with double ones") {
+  const Frame frame = line_of_code("d = cdist(x, target[\"boxes\"])", 4, 29);
+  const auto lines = shown(frame, {named("x", "cuda:0"), named("target['boxes']", "cpu", true)});
+  REQUIRE(lines.size() > 1);
+  CHECK_THAT(lines[1], Contains("^^^^^^^^^^^^^^^ cpu"));
+}
+
 TEST_CASE("Findings read as they should") {
   check_golden("offloaded_gradient.txt", render_finding(samples::offloaded_gradient(), kPlain));
   check_golden("plain_attribute.txt", render_finding(samples::plain_attribute(), kPlain));
