@@ -74,10 +74,7 @@ bool others_were_brought_to_cpu(const Operand& scalar, const Finding& finding) {
 const Operand* stray_scalar(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
     const bool odd = operand.odd || (!was_put_there(operand) && others_were_brought_to_cpu(operand, finding));
-    if (odd && operand.is_scalar() && !is_weight(operand) &&
-        trace::classify_device(operand.device) == trace::DeviceClass::accelerator) {
-      return &operand;
-    }
+    if (odd && operand.is_scalar() && !is_weight(operand) && on_accelerator(operand)) return &operand;
   }
   return nullptr;
 }
