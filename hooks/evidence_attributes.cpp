@@ -136,8 +136,8 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
   }
 }
 
-// An entry of a list or dict that a global variable keeps: `masks[key]`.
-bool is_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
+// An entry of a list or dict that a global variable keeps: `masks[key]`. False where it is none.
+bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
   if (holding.link.kind != LinkKind::index && holding.link.kind != LinkKind::key) return false;
   const std::uint32_t at = inquiry.search.find_place(holding.holder);
   if (at == kNoPlace || !inquiry.search.is_root(at)) return false;
@@ -153,7 +153,7 @@ void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
   const Holding* found = nullptr;
   const std::vector<Holding> holdings = inquiry.search.holdings_of(object);
   for (const Holding& holding : holdings) {
-    if (is_entry_of_global(inquiry, operand, holding)) return;
+    if (add_entry_of_global(inquiry, operand, holding)) return;
     if (holding.link.kind != LinkKind::attribute || found != nullptr) return;
     found = &holding;
   }
@@ -172,7 +172,7 @@ void find_holder(const Inquiry& inquiry, std::size_t operand) {
   const Place& itself = search.place(sighting.place);
   if (!search.is_root(sighting.place) && search.is_root(itself.parent)) {
     const Holding holding{search.place(itself.parent).object, itself.link, itself.object};
-    if (is_entry_of_global(inquiry, operand, holding)) return;
+    if (add_entry_of_global(inquiry, operand, holding)) return;
   }
   if (search.is_root(sighting.place)) return find_holder_of_alias(inquiry, operand);
   std::string path;
