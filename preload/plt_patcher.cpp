@@ -221,12 +221,17 @@ bool PltPatcher::collect(const dl_phdr_info& info, const ElfImage& image, Object
     const ElfW(Sym)& symbol = image.symbol(relocation);
     if (value == 0 || (symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0)) return;
     void* original = reinterpret_cast<void*>(value);
-    void* wrapper = index_.by_address(original, image.symbol_name(relocation));
-    if (wrapper == nullptr && may_be_lazy && extent.contains(value)) {
+    const char* const name = image.symbol_name(relocation);
+    const bool unbound = may_be_lazy && extent.contains(value);
+    void* wrapper = index_.by_address(original, name);
+    if (wrapper == nullptr && unbound) {
       void* real = nullptr;
-      wrapper = index_.by_name(image.symbol_name(relocation), &real);
+      wrapper = index_.by_name(name, &real);
     }
-    if (wrapper != nullptr) slots[count++] = {slot, wrapper, original};
+    if (wrapper == nullptr && replace_other_ != nullptr) {
+      wrapper = replace_other_(name, unbound ? nullptr : original, image);
+    }
+    if (wrapper != nullptr && wrapper != original) slots[count++] = {slot, wrapper, original};
   };
   const auto consider_table_entry = [&](const ElfW(Rela) & relocation) {
     void** slot = image.slot(relocation);

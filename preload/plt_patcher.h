@@ -36,6 +36,12 @@ class PltPatcher {
   bool start(const HookTable& table, const ElfImage& hooks) noexcept;
   bool started() const noexcept { return index_.size() != 0; }
 
+  // Asked about slots that hold none of the table's functions: what is to stand in a slot of `object` that names
+  // `symbol` and holds `real` (null: it is not bound yet); `real` or null where nothing is. To be set before the first
+  // scan.
+  using Replace = void* (*)(const char* symbol, void* real, const ElfImage& object) noexcept;
+  void ask_about_others(Replace replace) noexcept { replace_other_ = replace; }
+
   // Looks at the objects that were loaded since the last call and forgets those that are gone. False when an object was
   // still being relocated by another thread: call again.
   bool scan() noexcept;
@@ -78,6 +84,7 @@ class PltPatcher {
   static constexpr std::size_t kMaxLeftAlone = 4;
 
   ReplacementIndex index_;
+  Replace replace_other_ = nullptr;
   PageMemory objects_memory_;
   Object* objects_ = nullptr;
   std::size_t object_count_ = 0;

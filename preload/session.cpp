@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "preload/cuda_calls.h"
+#include "preload/cuda_wrappers.h"
 #include "preload/hooks_cache.h"
 #include "preload/interpreter.h"
 #include "preload/out_directory.h"
@@ -99,6 +101,11 @@ Loaded load(const char* directory, const char* name, Message* error) noexcept {
 template <typename Function>
 Function exported(const Loaded& library, const char* name) noexcept {
   return reinterpret_cast<Function>(ElfImage(library.object->l_addr, library.object->l_ld).find_address(name));
+}
+
+void* replace_cuda_call(const char* symbol, void* real, const ElfImage& object) noexcept {
+  if (!cuda::may_be_call(symbol)) return nullptr;
+  return real != nullptr ? cuda::in_place_of(symbol, real) : cuda::in_place_of_unbound(symbol, object);
 }
 
 // What one start does, step by step. Each step is false when it could not be done, and has then said why.
@@ -254,6 +261,7 @@ class Start {
     if (table == nullptr) return false;
     g_status_at_end.store(table->status_at_end, std::memory_order_release);
     g_patcher.leave_alone(_DYNAMIC);  // our own
+    g_patcher.ask_about_others(&replace_cuda_call);
     if (g_patcher.start(*table, ElfImage(library.object->l_addr, library.object->l_ld))) return patch();
     return fail_to_load(error.append(kHooksLibrary).append(" replaces nothing that this torch has"));
   }

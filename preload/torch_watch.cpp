@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "preload/cuda_calls.h"
+#include "preload/cuda_wrappers.h"
 #include "preload/fixed_text.h"
 #include "preload/real_symbol.h"
 #include "preload/session.h"
@@ -101,6 +103,29 @@ void* find_torch_module_init(void* handle, const char* name) noexcept {
   return reinterpret_cast<void*>(&make_torch_module);
 }
 
+// Take the place of dlsym and dlvsym for a call of CUDA's. What they find depends on the caller where the handle is a
+// special one: RTLD_DEFAULT is looked up from here, which gives what it gives to any caller that looks in the global
+// scope first, and RTLD_NEXT is left to the real function.
+void* find_cuda_call(void* handle, const char* name) noexcept {
+  return cuda::in_place_of(name, g_dlsym.as<void*(void*, const char*)>()(handle, name));
+}
+
+void* find_cuda_call_version(void* handle, const char* name, const char* version) noexcept {
+  return cuda::in_place_of(name, g_dlvsym.as<void*(void*, const char*, const char*)>()(handle, name, version));
+}
+
+bool in_this_namespace(const void* code) noexcept {
+  return look_for_torch(code).code_found;
+}
+
+bool gives_cuda_call(const void* handle, const char* name, RealSymbol& real, const void* caller) noexcept {
+  if (!cuda::may_be_call(name) || stage() == Stage::off || cuda::find_call(name) == cuda::CallId::count) return false;
+  if (handle == RTLD_NEXT || real.address() == nullptr) return false;
+  if (handle != RTLD_DEFAULT) return true;
+  // Found here and nowhere before: what a library that was loaded with RTLD_LOCAL finds beside it is not looked for.
+  return in_this_namespace(caller) && g_dlsym.as<void*(void*, const char*)>()(RTLD_DEFAULT, name) != nullptr;
+}
+
 // Where the C library has no such function, nobody can have linked against it: only a weak reference leads here.
 void* not_available() noexcept {
   return nullptr;
@@ -133,11 +158,17 @@ void* devsan_choose_dlsym(void* handle, const char* name, const void*, const voi
   if (importing_torch && devsan::simulation_wants_module()) {
     return reinterpret_cast<void*>(&devsan::find_torch_module_init);
   }
+  if (devsan::gives_cuda_call(handle, name, devsan::g_dlsym, caller)) {
+    return reinterpret_cast<void*>(&devsan::find_cuda_call);
+  }
   return devsan::address_of(devsan::g_dlsym);
 }
 
-void* devsan_choose_dlvsym(void* handle, const char*, const char*, const void* caller) noexcept {
+void* devsan_choose_dlvsym(void* handle, const char* name, const char*, const void* caller) noexcept {
   devsan::look({.code = caller, .handle = handle});
+  if (devsan::gives_cuda_call(handle, name, devsan::g_dlvsym, caller)) {
+    return reinterpret_cast<void*>(&devsan::find_cuda_call_version);
+  }
   return devsan::address_of(devsan::g_dlvsym);
 }
 

@@ -120,6 +120,48 @@ std::string_view name_of(trace::CloseMark mark) {
   return "open";
 }
 
+std::string_view name_of(trace::DeviceCallKind kind) {
+  switch (kind) {
+    case trace::DeviceCallKind::none:
+      break;
+#define DEVSAN_DEVICE_CALL(enumerator, number, name, text) \
+  case trace::DeviceCallKind::enumerator:                  \
+    return name;
+#include "trace/device_call_kinds.def"
+#undef DEVSAN_DEVICE_CALL
+  }
+  return "";
+}
+
+std::string_view name_of(trace::MemorySpace space) {
+  switch (space) {
+    case trace::MemorySpace::none:
+      break;
+#define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) \
+  case trace::MemorySpace::enumerator:                      \
+    return name;
+#include "trace/memory_spaces.def"
+#undef DEVSAN_MEMORY_SPACE
+  }
+  return "";
+}
+
+std::string_view name_of(trace::CopyDirection direction) {
+  switch (direction) {
+    case trace::CopyDirection::none:
+      break;
+    case trace::CopyDirection::host_to_device:
+      return "host-to-device";
+    case trace::CopyDirection::device_to_host:
+      return "device-to-host";
+    case trace::CopyDirection::device_to_device:
+      return "device-to-device";
+    case trace::CopyDirection::host_to_host:
+      return "host-to-host";
+  }
+  return "";
+}
+
 std::string_view name_of(Silence::By by) {
   switch (by) {
     case Silence::By::suppression:

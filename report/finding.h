@@ -28,6 +28,9 @@ std::string_view name_of(trace::How how);
 std::string_view name_of(trace::NameKind kind);
 std::string_view name_of(trace::EvidenceKind kind);
 std::string_view name_of(trace::CloseMark mark);
+std::string_view name_of(trace::DeviceCallKind kind);
+std::string_view name_of(trace::MemorySpace space);  // "" for none, as of a direction
+std::string_view name_of(trace::CopyDirection direction);
 
 // A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
 struct Frame {
@@ -164,6 +167,49 @@ struct Thread {
   std::vector<LastOperator> last;  // newest first
 };
 
+// How often a process made one call of the device's driver or runtime, on one device and in one way.
+struct DeviceCall {
+  std::string call;  // "cudaMemcpyAsync"
+  trace::DeviceCallKind kind = trace::DeviceCallKind::none;
+  std::string device;  // empty where it is not known, or is the host
+  trace::MemorySpace space = trace::MemorySpace::none;
+  trace::CopyDirection direction = trace::CopyDirection::none;
+  bool async = false;
+  bool pageable = false;
+  std::uint64_t count = 0;     // that succeeded
+  std::uint64_t failed = 0;    // and that did not
+  std::uint64_t captured = 0;  // that went into a graph instead
+  std::uint64_t waits = 0;     // of `count`: after how many the host knew that the work before was done
+  std::uint64_t bytes = 0;
+  std::uint64_t wait_ns = 0;
+};
+
+// Memory that such calls have allocated.
+struct DeviceMemory {
+  std::string device;
+  trace::MemorySpace space = trace::MemorySpace::none;
+  std::uint64_t live = 0;  // bytes at the end
+  std::uint64_t peak = 0;
+  std::uint32_t peak_step = 0;
+  std::uint64_t blocks = 0;     // that `live` is the sum of
+  std::uint64_t untracked = 0;  // allocations that are not counted
+};
+
+struct LastDeviceCall {
+  std::string call;
+  std::string device;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t context = 0;
+  std::uint64_t stream = 0;
+  std::uint32_t result = 0;
+  bool captured = false;
+  bool waited = false;
+  std::uint32_t thread = 0;
+  std::uint32_t step = 0;
+  std::int64_t time_ns = 0;
+};
+
 struct Process {
   std::string file;  // of the trace
   std::uint32_t pid = 0;
@@ -179,6 +225,10 @@ struct Process {
   std::uint64_t lost_events = 0;  // what the trace had no room for
   std::map<std::string, std::string> info;
   std::vector<Thread> threads;
+  std::vector<DeviceCall> device_calls;
+  std::vector<DeviceMemory> device_memory;
+  std::uint64_t device_calls_made = 0;
+  std::vector<LastDeviceCall> last_device_calls;  // newest first
 };
 
 struct Notice {

@@ -5,10 +5,10 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "report/render_json_parts.h"
+
 namespace devsan::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
@@ -191,6 +191,7 @@ Json process_json(const Process& process) {
   json["info"] = process.info;
   json["threads"] = Json::array();
   for (const Thread& thread : process.threads) json["threads"].push_back(thread_json(thread));
+  add_device_calls_json(json, process);
   return json;
 }
 

@@ -48,6 +48,12 @@ struct ThreadTail {
   std::vector<RingEntry> last;  // newest first
 };
 
+// The last calls of the device's driver or runtime that the process made.
+struct LastCalls {
+  std::uint64_t recorded = 0;         // in the process's life
+  std::vector<DeviceCallEvent> last;  // newest first
+};
+
 struct Notice {
   std::string text;
   std::int64_t time_ns = 0;
@@ -85,6 +91,9 @@ class TraceFile {
   const std::vector<Notice>& notices() const { return notices_; }
   const std::vector<SuppressionLine>& suppressions() const { return suppressions_; }
   const std::vector<ThreadTail>& threads() const { return threads_; }
+  const std::vector<DeviceCallPayload>& device_calls() const { return device_calls_; }
+  const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
+  const LastCalls& last_calls() const { return last_calls_; }
   const std::vector<Damage>& damage() const { return damage_; }
   std::uint64_t lost_events() const { return header_.events_lost; }
 
@@ -107,6 +116,9 @@ class TraceFile {
   std::vector<Notice> notices_;
   std::vector<SuppressionLine> suppressions_;
   std::vector<ThreadTail> threads_;
+  std::vector<DeviceCallPayload> device_calls_;
+  std::vector<DeviceMemoryPayload> device_memory_;
+  LastCalls last_calls_;
   std::vector<Damage> damage_;
 };
 

@@ -59,8 +59,20 @@ void make_sound(Meeting& meeting) {
 
 // What a record's sum leaves out, because it changes after the record was published.
 std::size_t mutable_bytes(RecordKind kind) {
-  if (kind == RecordKind::Meeting) return kMeetingMutableBytes;
-  return kind == RecordKind::Traffic ? kTrafficMutableBytes : 0;
+  switch (kind) {
+    case RecordKind::Meeting:
+      return kMeetingMutableBytes;
+    case RecordKind::Traffic:
+      return kTrafficMutableBytes;
+    case RecordKind::DeviceCall:
+      return kDeviceCallMutableBytes;
+    case RecordKind::DeviceMemory:
+      return kDeviceMemoryMutableBytes;
+    case RecordKind::CallRing:
+      return kCallRingMutableBytes;
+    default:
+      return 0;
+  }
 }
 
 constexpr const char* kDamaged = "a record in the event log is damaged and left out";
@@ -168,6 +180,12 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_meeting(payload);
     case RecordKind::Traffic:
       return take_traffic(payload);
+    case RecordKind::DeviceCall:
+      return take_device_call(payload);
+    case RecordKind::DeviceMemory:
+      return take_device_memory(payload);
+    case RecordKind::CallRing:
+      return take_call_ring(payload);
   }
   return false;
 }

@@ -31,6 +31,9 @@ class TraceFile::Loader {
   bool take_record(RecordKind kind, std::span<const std::byte> payload);
   bool take_meeting(std::span<const std::byte> payload);
   bool take_traffic(std::span<const std::byte> payload);
+  bool take_device_call(std::span<const std::byte> payload);
+  bool take_device_memory(std::span<const std::byte> payload);
+  bool take_call_ring(std::span<const std::byte> payload);
 
   void read_threads();
   void read_tail(const ThreadRing& ring, std::uint64_t offset);

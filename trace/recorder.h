@@ -97,6 +97,11 @@ class Recorder {
   static void set_taker(TrafficPayload* traffic, OperatorId op) noexcept;
   static void count_settled(TrafficPayload* traffic) noexcept;
 
+  // Records that change in place from then on, by the functions of trace/device_calls.h. Null when the file is full.
+  DeviceCallPayload* add_device_call(const DeviceCallPayload& fixed) noexcept;
+  DeviceMemoryPayload* add_device_memory(const DeviceMemoryPayload& fixed) noexcept;
+  CallRingPayload* add_call_ring() noexcept;
+
   std::uint32_t step() const noexcept;
   void set_step(std::uint32_t step) noexcept;
   void count_optimizer_step() noexcept;
@@ -123,6 +128,8 @@ class Recorder {
   std::byte* begin_record(std::byte* base, std::size_t payload_size) noexcept;
   template <class Payload>
   bool add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept;
+  template <class Payload>
+  Payload* add_changing(RecordKind kind, const Payload& fixed, std::size_t mutable_bytes) noexcept;
 
   std::atomic<std::byte*> base_{nullptr};
   FileLayout layout_;

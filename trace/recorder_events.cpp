@@ -181,6 +181,35 @@ void Recorder::count_settled(TrafficPayload* traffic) noexcept {
   if (traffic != nullptr) count_one(traffic->settled);
 }
 
+DeviceCallPayload* Recorder::add_device_call(const DeviceCallPayload& fixed) noexcept {
+  return add_changing(RecordKind::DeviceCall, fixed, kDeviceCallMutableBytes);
+}
+
+DeviceMemoryPayload* Recorder::add_device_memory(const DeviceMemoryPayload& fixed) noexcept {
+  return add_changing(RecordKind::DeviceMemory, fixed, kDeviceMemoryMutableBytes);
+}
+
+// Filled where it lies: it is too large for a stack, and room that was never used is zero.
+CallRingPayload* Recorder::add_call_ring() noexcept {
+  std::byte* const base = writable_by_owner();
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(CallRingPayload)) : nullptr;
+  if (place == nullptr) return nullptr;
+  auto* const ring = reinterpret_cast<CallRingPayload*>(place);
+  ring->entry_count = kCallRingEntries;
+  publish(place, RecordKind::CallRing, {place + kCallRingMutableBytes, sizeof(*ring) - kCallRingMutableBytes});
+  return ring;
+}
+
+template <class Payload>
+Payload* Recorder::add_changing(RecordKind kind, const Payload& fixed, std::size_t mutable_bytes) noexcept {
+  std::byte* const base = writable_by_owner();
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(Payload)) : nullptr;
+  if (place == nullptr) return nullptr;
+  std::memcpy(place, &fixed, sizeof(fixed));
+  publish(place, kind, {place + mutable_bytes, sizeof(Payload) - mutable_bytes});
+  return reinterpret_cast<Payload*>(place);
+}
+
 ThreadRing* Recorder::acquire_ring(std::uint32_t tid, std::string_view name) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return nullptr;

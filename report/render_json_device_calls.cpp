@@ -1,0 +1,73 @@
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "report/render_json_parts.h"
+
+namespace devsan::report {
+namespace {
+
+Json text_or_null(std::string_view text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+Json call_json(const DeviceCall& call) {
+  Json json = {{"call", call.call}, {"kind", name_of(call.kind)}, {"device", text_or_null(call.device)}};
+  if (call.space != trace::MemorySpace::none) json["space"] = name_of(call.space);
+  if (call.direction != trace::CopyDirection::none) json["direction"] = name_of(call.direction);
+  json["async"] = call.async;
+  if (call.kind == trace::DeviceCallKind::copy) json["pageable"] = call.pageable;
+  json["count"] = call.count;
+  json["failed"] = call.failed;
+  json["captured"] = call.captured;
+  json["waits"] = call.waits;
+  json["bytes"] = call.bytes;
+  json["wait_ns"] = call.wait_ns;
+  return json;
+}
+
+Json memory_json(const DeviceMemory& memory) {
+  return {{"device", text_or_null(memory.device)},
+          {"space", name_of(memory.space)},
+          {"live", memory.live},
+          {"peak", memory.peak},
+          {"peak_step", memory.peak_step},
+          {"blocks", memory.blocks},
+          {"untracked", memory.untracked}};
+}
+
+Json last_call_json(const LastDeviceCall& call) {
+  Json json = {{"call", call.call}, {"device", text_or_null(call.device)}, {"address", hexadecimal(call.address)}};
+  json["bytes"] = call.bytes;
+  json["context"] = hexadecimal(call.context);
+  json["stream"] = hexadecimal(call.stream);
+  json["result"] = call.result;
+  json["captured"] = call.captured;
+  json["waited"] = call.waited;
+  json["thread"] = call.thread;
+  json["step"] = call.step;
+  json["time"] = text_or_null(iso_time(call.time_ns));
+  return json;
+}
+
+}  // namespace
+
+// Left out of a process that made no such call.
+void add_device_calls_json(Json& json, const Process& process) {
+  if (process.device_calls.empty()) return;
+  Json calls = Json::array();
+  for (const DeviceCall& call : process.device_calls) calls.push_back(call_json(call));
+  Json memory = Json::array();
+  for (const DeviceMemory& space : process.device_memory) memory.push_back(memory_json(space));
+  Json last = Json::array();
+  for (const LastDeviceCall& call : process.last_device_calls) last.push_back(last_call_json(call));
+  json["device_calls"] = {{"made", process.device_calls_made}, {"memory", memory}, {"calls", calls}, {"last", last}};
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,81 @@
+// The records of device calls. What changes in place is under no checksum: it is checked here.
+#include <algorithm>
+#include <cstring>
+
+#include "trace/reader_loader.h"
+
+namespace devsan::trace {
+namespace {
+
+template <class Payload>
+bool copy_whole(std::span<const std::byte> payload, Payload& to) {
+  if (payload.size() != sizeof(Payload)) return false;
+  std::memcpy(&to, payload.data(), sizeof(Payload));
+  return true;
+}
+
+bool known(DeviceCallKind kind) {
+  switch (kind) {
+    case DeviceCallKind::none:
+      return false;
+#define DEVSAN_DEVICE_CALL(enumerator, number, name, text) case DeviceCallKind::enumerator:
+#include "trace/device_call_kinds.def"
+#undef DEVSAN_DEVICE_CALL
+      return true;
+  }
+  return false;
+}
+
+bool known(MemorySpace space) {
+  switch (space) {
+    case MemorySpace::none:
+#define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) case MemorySpace::enumerator:
+#include "trace/memory_spaces.def"
+#undef DEVSAN_MEMORY_SPACE
+      return true;
+  }
+  return false;
+}
+
+bool known(CopyDirection direction) {
+  return direction <= CopyDirection::host_to_host;
+}
+
+}  // namespace
+
+bool TraceFile::Loader::take_device_call(std::span<const std::byte> payload) {
+  DeviceCallPayload call;
+  if (!copy_whole(payload, call)) return false;
+  if (!known(call.kind) || !known(call.space) || !known(call.direction)) return true;  // of a later version
+  file_.device_calls_.push_back(call);
+  return true;
+}
+
+bool TraceFile::Loader::take_device_memory(std::span<const std::byte> payload) {
+  DeviceMemoryPayload memory;
+  if (!copy_whole(payload, memory)) return false;
+  if (!known(memory.space) || memory.space == MemorySpace::none) return true;
+  // Two words that are changed one after the other.
+  memory.peak = std::max(memory.peak, memory.live);
+  file_.device_memory_.push_back(memory);
+  return true;
+}
+
+bool TraceFile::Loader::take_call_ring(std::span<const std::byte> payload) {
+  if (payload.size() != sizeof(CallRingPayload)) return false;
+  std::uint64_t next = 0;
+  std::memcpy(&next, payload.data(), sizeof(next));
+  file_.last_calls_ = {next, {}};
+  for (std::uint64_t back = 1; back <= std::min<std::uint64_t>(next, kCallRingEntries); ++back) {
+    const std::uint64_t number = next - back;
+    DeviceCallEvent event;
+    const std::size_t at = offsetof(CallRingPayload, entries) + number % kCallRingEntries * sizeof(event);
+    std::memcpy(&event, payload.data() + at, sizeof(event));
+    // Of several threads some may not be done with theirs.
+    if (event.sequence != static_cast<std::uint32_t>(number) + 1) continue;
+    if (known(event.kind) && known(event.space) && known(event.direction)) file_.last_calls_.last.push_back(event);
+  }
+  return true;
+}
+
+}  // namespace devsan::trace
