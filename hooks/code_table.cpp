@@ -59,18 +59,17 @@ std::uint32_t CodeTable::classify(const void* code) const noexcept {
   const bool generated = file.starts_with("<eval_with_key>") || contains(file, "/torchinductor_") ||
                          contains(file, "/devsan_simulation/") || file.starts_with("<frozen ") ||
                          file.starts_with("<__array_function__");
-  // What copy.deepcopy makes is made by who called it, as with torch's own functions.
-  const bool copies = file.ends_with("/copy.py") && contains(file, "/lib/python3.") && !contains(file, "-packages/");
-  if (file.starts_with(torch_directory_) || generated || copies) {
+  const bool installed = contains(file, "/site-packages/") || contains(file, "/dist-packages/");
+  // What the standard library does, it does for who called it: copy.deepcopy, a queue between processes.
+  const bool standard = !installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."));
+  if (file.starts_with(torch_directory_) || generated || standard) {
     // The innermost frame of an optimizer's operators is one of the functions that step() shares its work among.
     const bool steps = name == "step" || name.starts_with("_single_tensor_") || name.starts_with("_multi_tensor_") ||
                        name.starts_with("_fused_");
     const bool step = steps && contains(file, "/torch/optim/") && !contains(file, "lr_scheduler");
     return kTorchCode | (step ? kOptimizerCode : kProgramCode);
   }
-  const bool library =
-      contains(file, "/site-packages/") || contains(file, "/dist-packages/") || contains(file, "/lib/python3.");
-  return library ? kLibraryCode : kProgramCode;
+  return installed ? kLibraryCode : kProgramCode;
 }
 
 std::uint32_t CodeTable::search(const void* code) noexcept {

@@ -332,8 +332,8 @@ struct OperandRecord {
 static_assert(sizeof(OperandRecord) == 96);
 
 enum FrameFlags : std::uint32_t {
-  kTorchFrame = 1,    // code of torch itself
-  kLibraryFrame = 2,  // code under site-packages or the standard library
+  kTorchFrame = 1,    // code of torch itself, or of the standard library
+  kLibraryFrame = 2,  // code under site-packages
 };
 
 struct FrameRecord {

@@ -147,3 +147,61 @@ def test_storages_that_no_operator_made_have_the_line_that_they_came_from(run_py
     assert steps("deepcopy") == [(line_of(SOURCES, "deepcopy_made"), "derived"),
                                  (line_of(SOURCES, "original_made"), "created")]
     assert steps("own") == []  # nobody saw where the program had it from
+
+
+# Values that come from a worker's process are rebuilt by `multiprocessing`, called by torch, called by the program.
+WORKER = """\
+import colorsys
+import contextlib
+
+import torch
+
+
+def attempt(body):
+    try:
+        body()
+    except RuntimeError:
+        return
+    raise AssertionError("nothing was raised")
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.full((3,), float(index))
+
+
+@contextlib.contextmanager
+def joined(a, b):
+    yield a + b  # @inside
+
+
+def through_contextlib():
+    with joined(torch.ones(3), GPU):
+        pass
+
+
+def through_colorsys():
+    colorsys.rgb_to_yiq(torch.ones(3), GPU, 0.0)  # @mean
+
+
+GPU = torch.ones(3, device="cuda")
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=1)
+    for batch in loader:  # @taken
+        attempt(lambda: batch + GPU)  # @used
+        break
+    attempt(through_contextlib)
+    attempt(through_colorsys)
+"""
+
+
+def test_what_the_standard_library_does_for_the_program_has_the_line_that_called_it(run_python):
+    result = run_python(WORKER, sim=1)
+    assert result.status == 0, result.stderr
+    [operand] = [one for one in found_at(result, WORKER, "used")["operands"] if one["odd"]]
+    assert steps_of(operand) == [(line_of(WORKER, "taken"), "created")]
+    assert found_at(result, WORKER, "inside")["where"]["function"] == "joined"
+    assert found_at(result, WORKER, "mean")["where"]["function"] == "through_colorsys"
