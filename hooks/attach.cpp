@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "hooks/boxed_call.h"
 #include "hooks/code_table.h"
 #include "hooks/operator_table.h"
 #include "hooks/pending_copies.h"
@@ -115,6 +116,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
     host->recorder->add_notice("this torch's storages cannot be followed: operands carry no history");
   }
   start_python();
+  start_boxed_demand();
   host->stream_watch->store(&kStreamWatch, std::memory_order_release);
   return hook_table();
 }

@@ -289,7 +289,8 @@ void end_callback(const at::RecordFunction& guard, at::ObserverContext*) {
   return result;
 }
 
-// Every call through the dispatcher passes here, also those that operators make of each other.
+// Once there is a demand (boxed_demand.cpp), every call through the dispatcher passes here, also those that operators
+// make of each other.
 void* step_callbacks_wrapper(void* result, at::RecordScope scope) {
   if (is_nested(thread_state())) [[likely]]
     return get_step_callbacks(result, scope);
@@ -309,7 +310,9 @@ void run_record_function_without_arguments_wrapper(at::RecordFunction& guard, co
 }
 
 DEVSAN_REPLACEMENTS const Replacement boxed_replacements[] = {
-    {reinterpret_cast<void*>(&get_step_callbacks), reinterpret_cast<void*>(&step_callbacks_wrapper)},
+    {.real = reinterpret_cast<void*>(&get_step_callbacks),
+     .wrapper = reinterpret_cast<void*>(&step_callbacks_wrapper),
+     .on_demand = true},
     {reinterpret_cast<void*>(&run_record_function), reinterpret_cast<void*>(&run_record_function_wrapper)},
     {reinterpret_cast<void*>(&run_record_function_without_arguments),
      reinterpret_cast<void*>(&run_record_function_without_arguments_wrapper)},

@@ -1,12 +1,16 @@
 // Operators that are called past at::_ops::X::call: from Python by torch.ops, by TorchScript's interpreter, by C++ with
 // a handle of the dispatcher. All of them pass the front of the dispatcher, which asks for the profiler's callbacks
 // there; outside every wrapped operator it gets one more, and that sees the operator's schema, arguments and results.
+// libtorch_cpu's own dispatcher is only watched once a program makes such calls (boxed_demand.cpp).
 #pragma once
 
 #include "hooks/operand_list.h"
 #include "hooks/thread_state.h"
 
 namespace devsan::hooks {
+
+// Once, at attach: where a torch lacks a function that such calls begin with, all are watched from the start.
+void start_boxed_demand() noexcept;
 
 // An operator inside a custom operator's kernel was refused with these operands. Whether the custom operator was given
 // all of them: then it is the custom operator's finding, under the names that its caller knows them by.

@@ -49,7 +49,7 @@ namespace {{
 
 #define DEVSAN_OPERATOR(op, id, weight)                                               \\
   {{reinterpret_cast<void*>(&at::_ops::op::call),                                      \\
-   reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id, weight>::call)}},
+   reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id, weight>::Begin::entry)}},
 DEVSAN_REPLACEMENTS const Replacement replacements[] = {{
 {entries}
 }};

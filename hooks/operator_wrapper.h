@@ -18,6 +18,7 @@
 #include "hooks/operands.h"
 #include "hooks/operator_table.h"
 #include "hooks/traffic.h"
+#include "hooks/wrapper_entry.h"
 
 namespace devsan::hooks {
 
@@ -60,33 +61,47 @@ inline constexpr bool computes = !std::is_scalar_v<R>;
 template <class T>
 inline constexpr bool is_storage = std::is_same_v<std::remove_cvref_t<T>, at::Storage>;
 
+template <auto Real>
+inline constexpr Watch watch_of = Watch::none;
+#define DEVSAN_WATCHED(op, how) \
+  template <>                   \
+  inline constexpr Watch watch_of<&at::_ops::op::call> = Watch::how;
+#include "hooks/watched_operators.def"
+#undef DEVSAN_WATCHED
+
 // `Weight`: which argument is the weight of a module, or -1.
 template <auto Real, std::uint16_t Id, int Weight>
 struct Wrapper;
 
 template <class R, class... A, R (*Real)(A...), std::uint16_t Id, int Weight>
 struct Wrapper<Real, Id, Weight> {
-  static R call(A... arguments) {
-    if constexpr (watch_of<Real> != Watch::none) {
-      return call_watched(__builtin_return_address(0), static_cast<A&&>(arguments)...);
-    } else {
-      if (is_nested(thread_state())) [[likely]]
-        return Real(static_cast<A&&>(arguments)...);
-      return call_outermost(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+  static R outermost(A... arguments) { return run(__builtin_return_address(0), arguments...); }
+  using Entry = WrapperEntry<Real, &outermost>;
+
+  struct WatchedEntry {
+    // Both calls are jumps, so the caller stays the wrapper's.
+    static R entry(A... arguments) {
+      if (!may_be_traffic<watch_of<Real>>(arguments...)) [[likely]]
+        return reinterpret_cast<R (*)(A...)>(&Entry::entry)(static_cast<A&&>(arguments)...);
+      return traffic(static_cast<A&&>(arguments)...);
     }
-  }
+  };
+
+  // Its entry() goes into the slots in the place of `Real`.
+  using Begin = std::conditional_t<watch_of<Real> == Watch::none, Entry, WatchedEntry>;
 
  private:
-  static R call_watched(const void* caller, A... arguments) {
-    const WatchedCall call(trace::OperatorId{Id});
-    R result =
-        call.nested() ? Real(static_cast<A&&>(arguments)...) : call_outermost(caller, static_cast<A&&>(arguments)...);
+  [[gnu::noinline]] static R traffic(A... arguments) {
+    const void* const caller = __builtin_return_address(0);
+    const bool nested = is_nested(thread_state());
+    const WatchedCall call(trace::OperatorId{Id}, nested);
+    R result = nested ? Real(pass_on<A>(arguments)...) : run(caller, arguments...);
     note_watched<watch_of<Real>>(call, arguments...);
     return result;
   }
 
   // `caller`: where the operator returns to.
-  [[gnu::noinline]] static R call_outermost(const void* caller, A... arguments) {
+  [[gnu::always_inline]] static R run(const void* caller, std::remove_reference_t<A>&... arguments) {
     Operands seen;
     (look(seen, arguments), ...);
     if constexpr (Weight >= 0) prefer(seen, std::get<Weight>(std::tie(arguments...)));

@@ -14,13 +14,17 @@
 
 namespace devsan::hooks {
 
+// The four ways of a bucket are looked at for nearly every operator and every storage that dies.
+#define DEVSAN_UNROLLED _Pragma("GCC unroll 4")
+
 class OriginTable {
  public:
   // The tag of a storage; `none` where it has none, or lost it.
   trace::LineageId find(const void* storage) const noexcept {
+    const auto* slots = buckets_[bucket_of(storage)].slots;
     const std::uint64_t key = key_of(storage);
-    for (const auto& slot : buckets_[bucket_of(key)].slots) {
-      const std::uint64_t rest = slot.load(std::memory_order_relaxed) ^ key;  // where the addresses are the same
+    DEVSAN_UNROLLED for (std::size_t way = 0; way < kWays; ++way) {
+      const std::uint64_t rest = slots[way].load(std::memory_order_relaxed) ^ key;  // where the addresses are the same
       if (rest <= kRestMask) return trace::LineageId(rest & kNodeMask);
     }
     return trace::LineageId::none;
@@ -30,7 +34,7 @@ class OriginTable {
   // reference to the storage.
   void mark_copied(const void* storage) noexcept {
     const std::uint64_t key = key_of(storage);
-    for (auto& slot : buckets_[bucket_of(key)].slots) {
+    for (auto& slot : buckets_[bucket_of(storage)].slots) {
       std::uint64_t entry = slot.load(std::memory_order_relaxed);
       if ((entry ^ key) > kRestMask) continue;
       slot.compare_exchange_strong(entry, entry | kCopied, std::memory_order_relaxed);
@@ -40,7 +44,7 @@ class OriginTable {
   }
   bool copied(const void* storage) const noexcept {
     const std::uint64_t key = key_of(storage);
-    for (const auto& slot : buckets_[bucket_of(key)].slots) {
+    for (const auto& slot : buckets_[bucket_of(storage)].slots) {
       const std::uint64_t entry = slot.load(std::memory_order_relaxed);
       if ((entry ^ key) <= kRestMask) return (entry & kCopied) != 0;
     }
@@ -51,25 +55,25 @@ class OriginTable {
   // reference to the storage.
   std::atomic<std::uint64_t>* vacancy(const void* storage) noexcept {
     const std::uint64_t key = key_of(storage);
-    auto& slots = buckets_[bucket_of(key)].slots;
-    const auto entry = [&](int way) { return slots[way].load(std::memory_order_relaxed); };
-    static_assert(kWays == 4);
-    const std::uint64_t entries[kWays] = {entry(0), entry(1), entry(2), entry(3)};
-    const auto is_of_key = [&](int way) { return (entries[way] ^ key) <= kRestMask; };
-    if (is_of_key(0) || is_of_key(1) || is_of_key(2) || is_of_key(3)) return nullptr;
-    for (std::size_t way = 0; way < kWays; ++way) {
-      if (entries[way] == 0) return &slots[way];
+    auto* slots = buckets_[bucket_of(storage)].slots;
+    auto* found = &slots[(key >> kKeyShift) % kWays];
+    DEVSAN_UNROLLED for (std::size_t way = kWays; way-- != 0;) {
+      const std::uint64_t entry = slots[way].load(std::memory_order_relaxed);
+      if ((entry ^ key) <= kRestMask) return nullptr;
+      if (entry == 0) found = &slots[way];
     }
-    return &slots[(key >> kKeyShift) % kWays];
+    return found;
   }
   static void fill(std::atomic<std::uint64_t>* vacancy, const void* storage, trace::LineageId node) noexcept {
     vacancy->store(key_of(storage) | static_cast<std::uint64_t>(node), std::memory_order_relaxed);
   }
 
   void erase(const void* storage) noexcept {
+    auto* slots = buckets_[bucket_of(storage)].slots;
     const std::uint64_t key = key_of(storage);
-    for (auto& slot : buckets_[bucket_of(key)].slots) {
-      if ((slot.load(std::memory_order_relaxed) ^ key) <= kRestMask) slot.store(0, std::memory_order_relaxed);
+    DEVSAN_UNROLLED for (std::size_t way = 0; way < kWays; ++way) {
+      if ((slots[way].load(std::memory_order_relaxed) ^ key) <= kRestMask) [[unlikely]]
+        slots[way].store(0, std::memory_order_relaxed);
     }
   }
 
@@ -87,7 +91,9 @@ class OriginTable {
   static std::uint64_t key_of(const void* storage) noexcept {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(storage)) >> 4 << kKeyShift;
   }
-  static std::size_t bucket_of(std::uint64_t key) noexcept { return (key >> kKeyShift) * 0x9E3779B97F4A7C15u >> 49; }
+  static std::size_t bucket_of(const void* storage) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15u >> 49;
+  }
   static_assert(kBuckets == 1 << 15, "bucket_of yields 15 bits");
 
   struct alignas(32) Bucket {
@@ -95,6 +101,8 @@ class OriginTable {
   };
   Bucket buckets_[kBuckets];
 };
+
+#undef DEVSAN_UNROLLED
 
 extern OriginTable origin_table;
 

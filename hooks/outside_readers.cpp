@@ -1,10 +1,8 @@
 // Where PyTorch gives the address of a tensor's memory away: to NumPy and through DLPack. What is read there is no
 // operator.
-#include <dlfcn.h>
-
-#include <atomic>
 
 #include "hooks/operator_table.h"
+#include "hooks/python_library.h"
 #include "hooks/traffic.h"
 
 #define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
@@ -20,24 +18,12 @@ void* to_dlpack_versioned(const at::Tensor& tensor) __asm__("_ZN2at17toDLPackVer
 
 namespace {
 
-using ToNumpy = void* (*)(const at::Tensor&, bool);
-
-// Looked up at the first call: whoever calls it has its library loaded.
-ToNumpy real_tensor_to_numpy() noexcept {
-  static std::atomic<ToNumpy> found{nullptr};
-  ToNumpy real = found.load(std::memory_order_relaxed);
-  if (real != nullptr) return real;
-  if (void* library = ::dlopen("libtorch_python.so", RTLD_LAZY | RTLD_NOLOAD)) {
-    real = reinterpret_cast<ToNumpy>(::dlsym(library, "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb"));
-    ::dlclose(library);
-  }
-  found.store(real, std::memory_order_relaxed);
-  return real;
-}
+constinit PythonLibraryFunction<void*(const at::Tensor&, bool)> real_tensor_to_numpy(
+    "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb");
 
 void* tensor_to_numpy_wrapper(const at::Tensor& tensor, bool force) {
   note_outside_reader(tensor);
-  return real_tensor_to_numpy()(tensor, force);
+  return real_tensor_to_numpy.get()(tensor, force);
 }
 
 void* to_dlpack_wrapper(const at::Tensor& tensor) {

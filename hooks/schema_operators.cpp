@@ -1,5 +1,7 @@
 #include "hooks/schema_operators.h"
 
+#include <ATen/Operators.h>
+
 #include <atomic>
 #include <cstdio>
 #include <string_view>

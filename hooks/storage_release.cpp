@@ -23,10 +23,15 @@ namespace {
 using Destructor = void (*)(void*);
 Destructor real_deleting_destructor = nullptr;
 
+[[gnu::noinline, gnu::cold]] void delete_storage_of_copy(void* storage) {
+  pending_copies.forget_storage(storage);
+  real_deleting_destructor(storage);
+}
+
 void delete_storage(void* storage) {
   origin_table.erase(storage);
   if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    pending_copies.forget_storage(storage);
+    return delete_storage_of_copy(storage);
   real_deleting_destructor(storage);
 }
 

@@ -25,6 +25,10 @@ inline c10::Device device_of_key(DeviceKey key) noexcept {
                      static_cast<c10::DeviceIndex>(static_cast<std::int8_t>(key >> 8 & 0xff)));
 }
 
+inline bool is_cuda(DeviceKey device) noexcept {
+  return (device & 0xff) == static_cast<std::uint8_t>(c10::DeviceType::CUDA);
+}
+
 // TensorImpl::autograd_meta_ is private, and its accessor a call. An explicit instantiation may name private members.
 using AutogradMeta = std::unique_ptr<c10::AutogradMetaInterface>;
 AutogradMeta c10::TensorImpl::*autograd_meta_member() noexcept;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kMaxFrames = 24;
 
 bool is_cuda(const c10::TensorImpl* tensor) noexcept {
-  return (TensorFields::device(tensor) & 0xff) == static_cast<std::uint8_t>(c10::DeviceType::CUDA);
+  return hooks::is_cuda(TensorFields::device(tensor));
 }
 bool is_cpu(const c10::TensorImpl* tensor) noexcept {
   return (TensorFields::device(tensor) & 0xff) == static_cast<std::uint8_t>(c10::DeviceType::CPU);
@@ -281,10 +281,10 @@ bool is_mask_on_device(const c10::TensorImpl* index) noexcept {
   return is_cuda(index) && (type == caffe2::TypeMeta::Make<bool>() || type == caffe2::TypeMeta::Make<std::uint8_t>());
 }
 
-WatchedCall::WatchedCall(trace::OperatorId op) noexcept
+WatchedCall::WatchedCall(trace::OperatorId op, bool nested) noexcept
     : state_(thread_state()),
-      op_(is_nested(state_) ? running_operator(state_) : op),
-      nested_(is_nested(state_)),
+      op_(nested ? running_operator(state_) : op),
+      nested_(nested),
       watched_(state_.watching++ == 0 && !state_.busy) {}
 
 void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_blocking) const noexcept {

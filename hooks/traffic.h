@@ -5,7 +5,6 @@
 // Nothing here waits, runs an operator, or calls Python.
 #pragma once
 
-#include <ATen/Operators.h>
 #include <c10/core/TensorImpl.h>
 
 #include "hooks/call.h"
@@ -23,27 +22,33 @@ enum class Watch : std::uint8_t {
   mask,    // (tensor, indices, …): does so where an index is a mask
 };
 
-template <auto Real>
-inline constexpr Watch watch_of = Watch::none;
-#define DEVSAN_WATCHED(op, how) \
-  template <>                   \
-  inline constexpr Watch watch_of<&at::_ops::op::call> = Watch::how;
-#include "hooks/watched_operators.def"
-#undef DEVSAN_WATCHED
-
 // An index that has to be counted: how many of its values are true makes the shape of the result.
 bool is_mask_on_device(const c10::TensorImpl* index) noexcept;
+
+// Whether a watched operator that is about to run with these arguments may pass something between the host and a
+// device. One that cannot is an operator like any other.
+template <Watch watch, class First, class... Rest>
+inline bool may_be_traffic(const First& first, const Rest&... rest) noexcept {
+  if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return true;
+  const DeviceKey device = TensorFields::device(first.unsafeGetTensorImpl());
+  if constexpr (watch == Watch::copy) {
+    return [&](const at::Tensor& from, const auto&...) {
+      return TensorFields::device(from.unsafeGetTensorImpl()) != device;
+    }(rest...);
+  } else {
+    return is_cuda(device);
+  }
+}
 
 // One call of a watched operator. Watched operators inside it are part of it.
 class WatchedCall {
  public:
-  explicit WatchedCall(trace::OperatorId op) noexcept;
+  // `nested`: another operator called this one.
+  WatchedCall(trace::OperatorId op, bool nested) noexcept;
   ~WatchedCall() { --state_.watching; }
   WatchedCall(const WatchedCall&) = delete;
   WatchedCall& operator=(const WatchedCall&) = delete;
-
-  // Another operator called this one.
-  bool nested() const noexcept { return nested_; }
 
   // After it returned.
   void copied(const at::Tensor& to, const at::Tensor& from, bool non_blocking) const noexcept;

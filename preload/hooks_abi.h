@@ -43,6 +43,9 @@ struct HostServices {
   void (*record_suppressions)();
   // Where the hooks, which are loaded last, leave what the simulation calls; null until then.
   std::atomic<const StreamWatch*>* stream_watch;
+  // From now on the wrappers that wait for a demand (Replacement::on_demand) are called. Any thread, any number of
+  // times; another thread's patching is waited for a moment only.
+  void (*demand)();
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as
@@ -50,12 +53,14 @@ struct HostServices {
 // A weak function that the target torch lacks leaves `real` null, and the entry is passed over; with `by_name` it is a
 // function of a library that the hooks do not link, and any slot that names it is its own.
 // `in_tables`: its address as a value, in a table of functions that another object calls through, is replaced too.
+// `on_demand`: the object that holds the function goes on calling it, which costs nothing, until the hooks demand it.
 // Its size is a power of two, so that tables of several objects, which the linker aligns, make one.
 struct alignas(32) Replacement {
   void* real;
   void* wrapper;
   bool by_name = false;
   bool in_tables = false;
+  bool on_demand = false;
 };
 static_assert(sizeof(Replacement) == 32);
 

@@ -172,9 +172,10 @@ void PltPatcher::see(const dl_phdr_info& info) noexcept {
     cursor_ = object_count_;
   }
   object->present = true;
+  if (object->waiting != 0 && demanded_.load(std::memory_order_relaxed)) end_waiting(info, object);
   if (image.base() == 0) fixed_program_ = extent_of(info);
   // An object that was unloaded and loaded again at its old place has fresh slots.
-  if (enabled_ && object->slot_count != 0) {
+  if (enabled_ && object->patched() != 0) {
     const Slot& first = object->slots.as<Slot>()[0];
     if (read_slot(first.address) != reinterpret_cast<std::uintptr_t>(first.wrapper)) drop_slots(object);
   }
@@ -186,13 +187,18 @@ void PltPatcher::patch(const dl_phdr_info& info, const ElfImage& image, Object* 
   ++object->looks;
   if (!collect(info, image, object)) return;
   Stored stored = Stored::all;
-  if (object->slot_count != 0 && enabled_) stored = store(info, *object, true, object->looks < kMaxLooks);
+  if (object->patched() != 0 && enabled_) stored = store(info, *object, true, object->looks < kMaxLooks);
   object->settled = stored != Stored::not_yet;
   if (stored == Stored::all) return;
   if (stored == Stored::refused) ++refused_;
   const bool settled = object->settled;
   drop_slots(object);
   object->settled = settled;
+}
+
+void PltPatcher::end_waiting(const dl_phdr_info& info, Object* object) noexcept {
+  object->waiting = 0;
+  if (enabled_ && store(info, *object, true, false) == Stored::refused) ++refused_;
 }
 
 // Before the loader has relocated an object, which another thread's dlopen may be at, its slots hold offsets into its
@@ -248,13 +254,19 @@ bool PltPatcher::collect(const dl_phdr_info& info, const ElfImage& image, Object
     if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_JUMP_SLOT) consider(relocation, true);
   }
   object->slot_count = count;
+  if (!demanded_.load(std::memory_order_relaxed)) {
+    Slot* const waiting = std::partition(slots, slots + count, [&](const Slot& slot) {
+      return !index_.waits_in(slot.wrapper, extent.begin, extent.end);
+    });
+    object->waiting = static_cast<std::uint32_t>(slots + count - waiting);
+  }
   object->slots.shrink(count * sizeof(Slot));
   return true;
 }
 
 PltPatcher::Stored PltPatcher::store(const dl_phdr_info& info, const Object& object, bool wrappers,
                                      bool may_wait) noexcept {
-  const std::span slots(object.slots.as<const Slot>(), object.slot_count);
+  const std::span slots(object.slots.as<const Slot>(), object.patched());
   const auto [low, high] = std::minmax_element(slots.begin(), slots.end(),
                                                [](const Slot& a, const Slot& b) { return a.address < b.address; });
   const Extent range{reinterpret_cast<std::uintptr_t>(low->address),
@@ -274,13 +286,14 @@ PltPatcher::Stored PltPatcher::store(const dl_phdr_info& info, const Object& obj
 void PltPatcher::toggle(const dl_phdr_info& info) noexcept {
   const ElfImage image(info);
   Object* object = find(image.base(), image.dynamic());
-  if (object == nullptr || object->slot_count == 0) return;
+  if (object == nullptr || object->patched() == 0) return;
   if (store(info, *object, enabled_, false) == Stored::refused) ++refused_;
 }
 
 void PltPatcher::drop_slots(Object* object) noexcept {
   object->slots.release();
   object->slot_count = 0;
+  object->waiting = 0;
   object->settled = false;
 }
 

@@ -12,6 +12,7 @@
 
 #include <link.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,7 +29,7 @@ struct Extent {
   bool contains(std::uintptr_t address) const noexcept { return address >= begin && address < end; }
 };
 
-// Not thread-safe: the caller sees to it that one thread at a time is in here.
+// Not thread-safe but for demand(): the caller sees to it that one thread at a time is in here.
 class PltPatcher {
  public:
   // Objects that keep the real functions, by the address of their dynamic section.
@@ -49,6 +50,9 @@ class PltPatcher {
   // Stores what every patched slot held before, or the wrappers again.
   void set_enabled(bool enabled) noexcept;
 
+  // Has the next scan() put the wrappers that wait for a demand in their places.
+  void demand() noexcept { demanded_.store(true, std::memory_order_relaxed); }
+
   std::size_t slots() const noexcept { return slot_count_; }
   std::size_t objects_refused() const noexcept { return refused_; }
 
@@ -63,9 +67,11 @@ class PltPatcher {
     const ElfW(Dyn) * dynamic;
     PageMemory slots;
     std::uint32_t slot_count = 0;
+    std::uint32_t waiting = 0;  // slots, the last ones, that keep what they hold until there is a demand
     std::uint32_t looks = 0;
     bool settled = false;  // false: has to be looked at again
     bool present = false;
+    std::uint32_t patched() const noexcept { return slot_count - waiting; }
   };
 
   void see(const dl_phdr_info& info) noexcept;
@@ -73,6 +79,7 @@ class PltPatcher {
   Object* find(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept;
   bool is_left_alone(const ElfW(Dyn) * dynamic) const noexcept;
   void patch(const dl_phdr_info& info, const ElfImage& image, Object* object) noexcept;
+  void end_waiting(const dl_phdr_info& info, Object* object) noexcept;
   bool is_relocated(const ElfImage& image, const Extent& extent) const noexcept;
   bool collect(const dl_phdr_info& info, const ElfImage& image, Object* object) const noexcept;
   enum class Stored { all, not_yet, refused };
@@ -94,6 +101,7 @@ class PltPatcher {
   const ElfW(Dyn) * left_alone_[kMaxLeftAlone] = {};
   std::size_t left_alone_count_ = 0;
   Extent fixed_program_;  // the program itself, when it is not position-independent
+  std::atomic<bool> demanded_{false};
   bool enabled_ = true;
   bool all_settled_ = true;
 };

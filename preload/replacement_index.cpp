@@ -50,6 +50,9 @@ bool ReplacementIndex::build(const HookTable& table, const ElfImage& hooks) noex
     if (replacement.in_tables && replacement.real != nullptr && in_tables_count_ < kMaxInTables) {
       in_tables_[in_tables_count_++] = static_cast<std::uint32_t>(count_);
     }
+    if (replacement.on_demand && replacement.real != nullptr && on_demand_count_ < kMaxOnDemand) {
+      on_demand_[on_demand_count_++] = static_cast<std::uint32_t>(count_);
+    }
     insert(static_cast<std::uint32_t>(count_++));
   }
   find_common_prefix();
@@ -107,6 +110,15 @@ void* ReplacementIndex::in_tables(const void* value) const noexcept {
     if (entry.real == value) return entry.wrapper;
   }
   return nullptr;
+}
+
+bool ReplacementIndex::waits_in(const void* wrapper, std::uintptr_t begin, std::uintptr_t end) const noexcept {
+  for (std::size_t i = 0; i < on_demand_count_; ++i) {
+    const Entry& entry = entries_[on_demand_[i]];
+    const auto real = reinterpret_cast<std::uintptr_t>(entry.real);
+    if (entry.wrapper == wrapper && real >= begin && real < end) return true;
+  }
+  return false;
 }
 
 void* ReplacementIndex::by_name(const char* name, void** real) const noexcept {

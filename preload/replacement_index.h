@@ -21,6 +21,8 @@ class ReplacementIndex {
   void* by_name(const char* name, void** real) const noexcept;
   // The wrapper for a function whose address is stored as a value; null when the value is to stay.
   void* in_tables(const void* value) const noexcept;
+  // Whether the wrapper waits for a demand in the object that lies at these addresses.
+  bool waits_in(const void* wrapper, std::uintptr_t begin, std::uintptr_t end) const noexcept;
   std::size_t size() const noexcept { return count_; }
 
  private:
@@ -37,6 +39,7 @@ class ReplacementIndex {
 
   static constexpr std::size_t kMaxNameOnly = 8;
   static constexpr std::size_t kMaxInTables = 8;
+  static constexpr std::size_t kMaxOnDemand = 4;
 
   PageMemory entries_memory_;
   PageMemory buckets_memory_;
@@ -49,6 +52,8 @@ class ReplacementIndex {
   std::size_t name_only_count_ = 0;
   std::uint32_t in_tables_[kMaxInTables] = {};  // entries that tables hold too
   std::size_t in_tables_count_ = 0;
+  std::uint32_t on_demand_[kMaxOnDemand] = {};  // entries that wait for a demand
+  std::size_t on_demand_count_ = 0;
   std::size_t prefix_length_ = 0;  // of all names: "_ZN2at4_ops"
 };
 

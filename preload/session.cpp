@@ -308,23 +308,10 @@ bool switched_off() noexcept {
   return !trace::parse_options(g_options_text.view()).options.enabled;
 }
 
-void start(const TorchSighting& torch, bool importing) noexcept {
-  g_services = {kHooksAbi,      &g_recorder,    reinterpret_cast<const trace::Options*>(g_options_memory),
-                &say,           &is_suppressed, [] { record_suppressions(&g_recorder); },
-                &g_stream_watch};
-  if (!Start(torch, importing).run()) {
-    set_stage(Stage::off);
-    return;
-  }
-  set_stage(Stage::running);
-}
+namespace {
 
-void patch_new_objects() noexcept {
-  const LoaderCounts counts = loader_counts();
-  if (counts.added == g_scanned_added.load(std::memory_order_relaxed) &&
-      counts.removed == g_scanned_removed.load(std::memory_order_relaxed)) {
-    return;
-  }
+// Looks at all objects until nobody has left word meanwhile. Only one thread does; the others wait for it a moment.
+void look_at_objects() noexcept {
   g_look_again.store(true);
   while (g_look_again.load()) {
     if (!PatchTurn::take()) return PatchTurn::wait_a_moment();
@@ -339,6 +326,38 @@ void patch_new_objects() noexcept {
     g_scanned_removed.store(before.removed, std::memory_order_relaxed);
     PatchTurn::give_back();
   }
+}
+
+void demand() noexcept {
+  g_patcher.demand();
+  if (stage() == Stage::running) look_at_objects();
+}
+
+}  // namespace
+
+void start(const TorchSighting& torch, bool importing) noexcept {
+  g_services = {kHooksAbi,
+                &g_recorder,
+                reinterpret_cast<const trace::Options*>(g_options_memory),
+                &say,
+                &is_suppressed,
+                [] { record_suppressions(&g_recorder); },
+                &g_stream_watch,
+                &demand};
+  if (!Start(torch, importing).run()) {
+    set_stage(Stage::off);
+    return;
+  }
+  set_stage(Stage::running);
+}
+
+void patch_new_objects() noexcept {
+  const LoaderCounts counts = loader_counts();
+  if (counts.added == g_scanned_added.load(std::memory_order_relaxed) &&
+      counts.removed == g_scanned_removed.load(std::memory_order_relaxed)) {
+    return;
+  }
+  look_at_objects();
 }
 
 int status_at_end(int status) noexcept {

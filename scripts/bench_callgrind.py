@@ -16,6 +16,9 @@ from bench_workloads import no_garbage_collection, operators, switch, tiny_step
 
 HOOKS = "libdevsan_torch.so"
 STEP = "tiny step"
+ENTRY = "WrapperEntry::entry"
+ENTRIES = (ENTRY, "Wrapper::traffic")  # every operator passes one of them, and no more than one
+ROUNDS = 5  # of the step, off and on in turn: the allocator now and then tidies up for some hundred thousand instructions
 WARM_UPS = 10  # until the interpreter has specialised its byte code
 # By itself valgrind puts libraries below 345 MB. libdevsan takes addresses smaller than libtorch_cpu's size for offsets
 # of one that is not relocated yet, and leaves it unpatched.
@@ -23,11 +26,14 @@ LOWEST_ADDRESS = "--aspace-minaddr=0x100000000"
 
 
 class Profile(NamedTuple):
-    """One dump of callgrind."""
+    """One dump of callgrind, or the sum of several."""
 
     total: int
-    own: dict[tuple[str, str], int]    # (object, function) -> instructions of its own
-    calls: dict[tuple[str, str], int]  # how often it was called
+    own: collections.Counter[tuple[str, str]]    # (object, function) -> instructions of its own
+    calls: collections.Counter[tuple[str, str]]  # how often it was called
+
+    def plus(self, other: "Profile") -> "Profile":
+        return Profile(self.total + other.total, self.own + other.own, self.calls + other.calls)
 
 
 def read_profile(path: pathlib.Path) -> Profile:
@@ -73,10 +79,10 @@ def counted(library: str, repeats: int) -> None:
     set_enabled = switch()
     helper = ctypes.CDLL(library)
     helper.bench_count_to_here.argtypes = [ctypes.c_char_p]
-    works = [(op.name, lambda batch=op.batch: batch(repeats)) for op in operators("cpu")]
-    works.append((STEP, tiny_step("cpu")))
-    for name, work in works:
-        for enabled in (0, 1):
+    works = [(op.name, 1, lambda batch=op.batch: batch(repeats)) for op in operators("cpu")]
+    works.append((STEP, ROUNDS, tiny_step("cpu")))
+    for name, rounds, work in works:
+        for enabled in (0, 1) * rounds:
             set_enabled(enabled)
             for _ in range(WARM_UPS):
                 work()
@@ -99,24 +105,31 @@ def count(python: str, library: pathlib.Path, repeats: int, environment: dict, o
     profiles: dict = collections.defaultdict(dict)
     for number, line in enumerate(done.stdout.splitlines(), start=1):
         enabled, name = line.split(" ", 1)
-        profiles[name]["on" if enabled == "1" else "off"] = read_profile(out / f"dump.{number}")
+        state, profile = "on" if enabled == "1" else "off", read_profile(out / f"dump.{number}")
+        profiles[name][state] = profiles[name][state].plus(profile) if state in profiles[name] else profile
     return dict(profiles)
 
 
 def short(function: str) -> str:
     """A C++ function's name without its arguments or callgrind's mark of recursion; all wrappers are one."""
     function = re.sub(r"'\d+$", "", function)
-    if "Wrapper<" in function:
-        return "Wrapper::call" if "::call(" in function else "Wrapper::call (part)"
+    if "WrapperEntry<" in function:
+        return ENTRY
+    wrapper = re.search(r"Wrapper<.*>::((?:WatchedEntry::)?\w+)\(", function)
+    if wrapper:
+        return "Wrapper::" + wrapper[1]
     function = re.sub(r"devsan::(hooks|trace)::|\(anonymous namespace\)::", "", function)
     return re.sub(r"\(.*", "", function)
 
 
 def breakdown(off: Profile, on: Profile, operations: int) -> list[tuple[str, float, float]]:
-    """(function, instructions added per operation, calls added per operation), the most expensive first."""
+    """(function, instructions added per operation, calls added per operation), the most expensive first. What the hooks
+    do even while they are switched off, when a storage dies, is added too."""
     cost, calls = collections.Counter(), collections.Counter()
     for sign, profile in ((1, on), (-1, off)):
         for (library, function), own in profile.own.items():
+            if sign < 0 and library.endswith(HOOKS):
+                continue
             place = "" if library.endswith(HOOKS) else " [" + pathlib.Path(library).name.split(".so")[0] + "]"
             cost[short(function) + place] += sign * own
             calls[short(function) + place] += sign * profile.calls.get((library, function), 0)
@@ -126,7 +139,12 @@ def breakdown(off: Profile, on: Profile, operations: int) -> list[tuple[str, flo
 
 def wrapper_calls(profile: Profile) -> int:
     """Operators that ran, those inside others included."""
-    return sum(count for (_, function), count in profile.calls.items() if short(function) == "Wrapper::call")
+    return sum(count for (_, function), count in profile.calls.items() if short(function) in ENTRIES)
+
+
+def added(off: Profile, on: Profile) -> int:
+    always = sum(own for (library, _), own in off.own.items() if library.endswith(HOOKS))
+    return on.total - off.total + always
 
 
 def outermost_calls(profile: Profile) -> int:
@@ -139,9 +157,10 @@ def figures(profiles: dict, repeats: int) -> Iterator[dict]:
         wrapped = wrapper_calls(on)
         if wrapped == 0:
             raise RuntimeError("no wrapper shows in the profile: the hooks have no symbols")
-        operations = wrapped if name == STEP else repeats
-        yield {"name": name, "instructions_off": off.total, "instructions_on": on.total, "wrapper_calls": wrapped,
-               "outermost_calls": outermost_calls(on), "added_per_op": (on.total - off.total) / max(operations, 1),
+        operations, rounds = (wrapped, ROUNDS) if name == STEP else (repeats, 1)
+        yield {"name": name, "instructions_off": off.total, "instructions_on": on.total,
+               "wrapper_calls": wrapped // rounds, "outermost_calls": outermost_calls(on) // rounds,
+               "added_per_op": added(off, on) / max(operations, 1),
                "by_function": [dict(zip(("function", "instructions", "calls"), row))
                                for row in breakdown(off, on, max(operations, 1))]}
 

@@ -1,5 +1,6 @@
 """scripts/bench runs and says what it measured. Nothing here depends on how fast that was."""
 
+import collections
 import json
 import os
 import re
@@ -19,7 +20,7 @@ PROFILE = """\
 events: Ir
 ob=(1) /lib/libdevsan_torch.so
 fl=(1) call.h
-fn=(1) devsan::hooks::Wrapper<&at::_ops::add::call, 7>::call(int)
+fn=(1) devsan::hooks::WrapperEntry<&at::_ops::add::call>::entry()
 10 5
 fi=(2) other.h
 +2 3
@@ -46,7 +47,7 @@ def test_a_callgrind_profile_is_summed_by_function(tmp_path):
     path = tmp_path / "dump.1"
     path.write_text(PROFILE)
     profile = bench_callgrind.read_profile(path)
-    wrapper = ("/lib/libdevsan_torch.so", "devsan::hooks::Wrapper<&at::_ops::add::call, 7>::call(int)")
+    wrapper = ("/lib/libdevsan_torch.so", "devsan::hooks::WrapperEntry<&at::_ops::add::call>::entry()")
     outermost = ("/lib/libdevsan_torch.so", "devsan::hooks::OutermostCall::OutermostCall()")
     libc = ("/lib/libc.so.6", "getpid")
     assert profile.own == {wrapper: 8, outermost: 20, libc: 1000}
@@ -55,13 +56,25 @@ def test_a_callgrind_profile_is_summed_by_function(tmp_path):
     assert bench_callgrind.wrapper_calls(profile) == 2
 
 
+def profile(own, calls):
+    return bench_callgrind.Profile(sum(own.values()), collections.Counter(own), collections.Counter(calls))
+
+
 def test_the_breakdown_takes_what_ran_without_hooks_from_what_ran_with_them():
-    off = bench_callgrind.Profile(100, {("libc.so", "malloc"): 100}, {("libc.so", "malloc"): 2})
+    off = profile({("libc.so", "malloc"): 100}, {("libc.so", "malloc"): 2})
     outermost = ("/x/libdevsan_torch.so", "devsan::hooks::OutermostCall::OutermostCall()")
-    on = bench_callgrind.Profile(190, {("libc.so", "malloc"): 110, outermost: 80},
-                                 {("libc.so", "malloc"): 3, outermost: 10})
+    on = profile({("libc.so", "malloc"): 110, outermost: 80}, {("libc.so", "malloc"): 3, outermost: 10})
     assert bench_callgrind.breakdown(off, on, 10) == [("OutermostCall::OutermostCall", 8.0, 1.0),
                                                       ("malloc [libc]", 1.0, 0.1)]
+    assert bench_callgrind.added(off, on) == 90
+
+
+def test_what_hooks_do_while_they_are_switched_off_counts_as_added():
+    release = ("/x/libdevsan_torch.so", "devsan::hooks::delete_storage(void*)")
+    off = profile({("libc.so", "free"): 100, release: 60}, {release: 2})
+    on = profile({("libc.so", "free"): 100, release: 70}, {release: 2})
+    assert bench_callgrind.breakdown(off, on, 10) == [("delete_storage", 7.0, 0.2)]
+    assert bench_callgrind.added(off, on) == 70
 
 
 def test_the_results_section_of_a_document_is_replaced_and_the_rest_kept(tmp_path):

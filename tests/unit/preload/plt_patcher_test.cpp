@@ -125,6 +125,40 @@ TEST_CASE("a function that the hooks do not link is replaced by its name") {
   CHECK(divide(6, 3) == 2);
 }
 
+TEST_CASE("a function that waits for a demand is replaced everywhere but in its own object until there is one") {
+  Library math("toy_math");
+  Library caller(GENERATE("toy_caller_lazy", "toy_caller_now", "toy_caller_without_plt"));
+  const auto inside = math.function("scale_inside");
+  const auto outside = caller.function("call_scale");
+  Patched patched;
+  patched->scan();
+  CHECK(inside(2, 3) == 6);
+  CHECK(outside(2, 3) == 6 + toy::kWrapped);
+
+  patched->demand();
+  CHECK(patched->scan());
+  CHECK(inside(2, 3) == 6 + toy::kWrapped);
+  CHECK(outside(2, 3) == 6 + toy::kWrapped);
+
+  patched->set_enabled(false);
+  CHECK(inside(2, 3) == 6);
+  CHECK(outside(2, 3) == 6);
+  patched->set_enabled(true);
+  CHECK(inside(2, 3) == 6 + toy::kWrapped);
+}
+
+TEST_CASE("a demand while everything is switched off counts once it is switched on") {
+  Library math("toy_math");
+  Patched patched;
+  patched->scan();
+  patched->set_enabled(false);
+  patched->demand();
+  patched->scan();
+  CHECK(math.function("scale_inside")(2, 3) == 6);
+  patched->set_enabled(true);
+  CHECK(math.function("scale_inside")(2, 3) == 6 + toy::kWrapped);
+}
+
 TEST_CASE("a slot that leads to another object's function of that name is left alone") {
   Library caller("toy_caller_of_other");
   Patched patched;

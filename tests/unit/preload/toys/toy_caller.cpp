@@ -28,6 +28,9 @@ int call_stored(int a, int b) {
 int call_in_table(int a, int b) {
   return g_table[0](a, b);
 }
+int call_scale(int a, int b) {
+  return toy::scale(a, b);
+}
 int call_divide(int a, int b) {
   return toy::divide(a, b);
 }

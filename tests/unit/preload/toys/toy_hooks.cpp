@@ -21,6 +21,9 @@ int wrapped_subtract(int a, int b) {
 int wrapped_divide(int, int) {
   return toy::kWrapped;
 }
+int wrapped_scale(int a, int b) {
+  return toy::scale(a, b) + toy::kWrapped;
+}
 
 // The second entry is for a function that this library does not have.
 const devsan::Replacement g_replacements[] = {
@@ -29,9 +32,12 @@ const devsan::Replacement g_replacements[] = {
     {reinterpret_cast<void*>(&toy::multiply), reinterpret_cast<void*>(&wrapped_multiply)},
     {reinterpret_cast<void*>(&toy::subtract), reinterpret_cast<void*>(&wrapped_subtract), false, true},
     {reinterpret_cast<void*>(&toy::divide), reinterpret_cast<void*>(&wrapped_divide), true},
+    {.real = reinterpret_cast<void*>(&toy::scale),
+     .wrapper = reinterpret_cast<void*>(&wrapped_scale),
+     .on_demand = true},
 };
 
-const devsan::HookTable g_table = {devsan::kHooksAbi, 5, g_replacements, nullptr};
+const devsan::HookTable g_table = {devsan::kHooksAbi, 6, g_replacements, nullptr};
 
 }  // namespace
 

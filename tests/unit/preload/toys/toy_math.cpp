@@ -15,3 +15,10 @@ int toy::multiply(int a, int b) {
 int toy::subtract(int a, int b) {
   return a - b + kAdded;
 }
+int toy::scale(int a, int b) {
+  return a * b + kAdded;
+}
+
+extern "C" int scale_inside(int a, int b) {
+  return toy::scale(a, b);
+}

@@ -7,6 +7,7 @@ int add(int a, int b);
 int multiply(int a, int b);
 int subtract(int a, int b);  // callers keep its address in a table
 int divide(int a, int b);    // each caller has one of its own
+int scale(int a, int b);     // replaced in its own object on demand only
 
 inline constexpr int kWrapped = 1000;  // what a wrapper adds to the result
 inline constexpr int kOther = 100000;  // what another library's function of the same name adds
