@@ -41,14 +41,14 @@ bool is_pending(bool ended_well) noexcept {
 }  // namespace
 
 void halt_at_finding() noexcept {
-  if (!runtime.host->options->halt) return;
+  if (!runtime.host->options.halt) return;
   runtime.host->say("the process ends here with 66, as the option halt asks");
   runtime.recorder->close(trace::CloseMark::halted);
   ::_exit(kHaltStatus);
 }
 
 void halt_unless_handled(trace::MeetingPayload* meeting, bool may_be_caught_elsewhere) noexcept {
-  if (!runtime.host->options->halt || meeting == nullptr) return;
+  if (!runtime.host->options.halt || meeting == nullptr) return;
   const SpinGuard guard(lock);
   if (!guard.held()) return;
   Raised* place = nullptr;
@@ -63,7 +63,7 @@ void halt_unless_handled(trace::MeetingPayload* meeting, bool may_be_caught_else
 }
 
 int status_with_halt(int status, bool runs_exit_handlers) noexcept {
-  if (!runtime.host->options->halt || status == kHaltStatus || (status == 0 && !runs_exit_handlers)) return status;
+  if (!runtime.host->options.halt || status == kHaltStatus || (status == 0 && !runs_exit_handlers)) return status;
   if (!is_pending(status == 0)) return status;
   char text[96];
   std::snprintf(text, sizeof text, "the process ends with 66 instead of %d, as the option halt asks", status);

@@ -70,7 +70,7 @@ bool current_stream(const c10::TensorImpl* tensor, StreamKey* stream) noexcept {
 // On real devices a program waits by calls of the CUDA runtime, which are not followed: there a copy is never known to
 // be pending.
 bool waits_are_seen() noexcept {
-  return runtime.host->options->sim > 0;
+  return runtime.host->options.simulated_devices > 0;
 }
 
 std::int64_t now_ns() noexcept {

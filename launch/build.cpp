@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "launch/cache.h"
 #include "launch/jobs.h"
@@ -78,6 +80,14 @@ void check(const std::vector<JobFailure>& failures, const fs::path& staging) {
   throw Failure(text + telling_lines(first.log));
 }
 
+// `version` as torch writes it: "2.13.0+cpu".
+bool can_be_simulated(const std::string& version) {
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) return true;  // the compiler will say
+  return std::pair(major, minor) >= std::pair(kSimTorchMajor, kSimTorchMinor);
+}
+
 // One build, in its staging folder.
 class Build {
  public:
@@ -119,7 +129,7 @@ class Build {
     std::vector<Job> jobs;
     // The generated sources take longest, so they go first.
     add_compilations(generated(), "hooks", jobs);
-    add_compilations(installation_.sources / "sim", "sim", jobs);
+    if (can_be_simulated(torch_.version)) add_compilations(installation_.sources / "sim", "sim", jobs);
     add_compilations(installation_.sources / "hooks", "hooks", jobs);
     const auto show = [&](std::size_t done) {
       progress_.update("compiling the hooks for torch " + torch_.version + ": " + std::to_string(done) + " of " +

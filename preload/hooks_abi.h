@@ -3,19 +3,28 @@
 //
 //   libdevsan_torch.so exports devsan_hooks_attach, libdevsan_sim.so exports devsan_sim_attach and
 //   devsan_sim_module_created. libdevsan.so exports devsan_thread_block, found through the global scope.
+//
+// The libraries are compiled with the C++ ABI of the torch at hand, which until torch 2.5 is another one than that of
+// libdevsan.so: what passes between them holds no std::string and no container.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "trace/options.h"
+#include "trace/finding_place.h"
 #include "trace/recorder.h"
-#include "trace/suppressions.h"
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 1;
+inline constexpr std::uint32_t kHooksAbi = 2;
+
+// What the libraries need to know of the options of the process.
+struct LibraryOptions {
+  bool halt = false;
+  int simulated_devices = 0;
+  std::uint64_t simulated_memory = 0;  // bytes of each simulated device
+};
 
 // What becomes of streams and events, told to the hooks by whoever sees it: the simulation, before the call returns. A
 // stream is named by its device and PyTorch's id of it, an event by an address. Any thread may call.
@@ -33,7 +42,7 @@ struct StreamWatch {
 struct HostServices {
   std::uint32_t abi;
   trace::Recorder* recorder;
-  const trace::Options* options;
+  LibraryOptions options;
   // Writes one line to the stderr that the process was started with, prefixed "devsan: "; nothing when `quiet` is set
   // or when fd 2 is another file by now. `text` may hold several lines.
   void (*say)(const char* text);

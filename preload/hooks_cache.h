@@ -9,6 +9,9 @@ namespace devsan {
 
 inline constexpr char kHooksLibrary[] = "libdevsan_torch.so";
 inline constexpr char kSimLibrary[] = "libdevsan_sim.so";
+// The first torch that has the interfaces the simulation is made of. For an older one there are hooks only.
+inline constexpr int kSimTorchMajor = 2;
+inline constexpr int kSimTorchMinor = 11;
 inline constexpr std::size_t kCachePathSize = 4096;
 inline constexpr std::size_t kCacheKeySize = 160;
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -42,7 +43,7 @@ constinit HostServices g_services{};
 constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
 constinit std::atomic<const StreamWatch*> g_stream_watch{nullptr};
 
-// Never destroyed: the hooks keep a pointer to the options.
+// Never destroyed: threads may outlive the end of main.
 alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
 
 using Message = FixedText<8192>;
@@ -139,6 +140,7 @@ class Start {
     trace::ParsedOptions parsed = trace::parse_options(g_options_text.view());
     new (g_options_memory) trace::Options(std::move(parsed.options));
     set_quiet(options_.quiet);
+    g_services.options = {options_.halt, options_.sim, trace::parse_size(options_.sim_memory)};
     if (ancestry_.another_started) return;
     if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long: its end is ignored");
     for (const std::string& complaint : parsed.complaints) {
@@ -177,16 +179,16 @@ class Start {
     return fail_to_load(message);
   }
 
+  bool is_there(const char* name) const noexcept {
+    FixedText<kCachePathSize> library(hooks_directory_.view());
+    return access(library.append("/").append(name).c_str(), R_OK) == 0;
+  }
+
   // Looked at before anything is written.
   bool libraries_are_there() const noexcept {
-    for (const char* name : {kHooksLibrary, options_.sim > 0 ? kSimLibrary : kHooksLibrary}) {
-      FixedText<kCachePathSize> library(hooks_directory_.view());
-      library.append("/").append(name);
-      if (access(library.c_str(), R_OK) == 0) continue;
-      Message message("no hooks at ");
-      return fail_to_load(message.append(library.view()));
-    }
-    return true;
+    if (is_there(kHooksLibrary)) return true;
+    Message message("no hooks at ");
+    return fail_to_load(message.append(hooks_directory_.view()).append("/").append(kHooksLibrary));
   }
 
   bool fail_without_hooks() const noexcept {
@@ -236,8 +238,19 @@ class Start {
     record_suppressions(&g_recorder);
   }
 
+  bool go_on_without_simulation() const noexcept {
+    char needed[64];
+    std::snprintf(needed, sizeof needed, "they need torch %d.%d or later", kSimTorchMajor, kSimTorchMinor);
+    Message message("no simulated devices: ");
+    message.append(needed).append(", and there is no ").append(hooks_directory_.view()).append("/").append(kSimLibrary);
+    fail(message);
+    g_services.options.simulated_devices = 0;
+    return true;
+  }
+
   bool load_simulation() noexcept {
     if (options_.sim <= 0) return true;
+    if (!is_there(kSimLibrary)) return go_on_without_simulation();
     Message error;
     const Loaded library = load(hooks_directory_.c_str(), kSimLibrary, &error);
     if (library.handle == nullptr) return fail_to_load(error);
@@ -338,7 +351,7 @@ void demand() noexcept {
 void start(const TorchSighting& torch, bool importing) noexcept {
   g_services = {kHooksAbi,
                 &g_recorder,
-                reinterpret_cast<const trace::Options*>(g_options_memory),
+                LibraryOptions{},  // once they have been read
                 &say,
                 &is_suppressed,
                 [] { record_suppressions(&g_recorder); },

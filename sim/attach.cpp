@@ -1,8 +1,6 @@
 // The entry points of libdevsan_sim.so.
 #include <c10/util/Exception.h>
 
-#include <cctype>
-#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -20,26 +18,15 @@
 namespace devsan::sim {
 namespace {
 
-constexpr std::size_t kDefaultMemory = std::size_t{80} << 30;
-
-// "8G", "512M", "64K" or a number of bytes: the launcher has checked the option, and only its value is needed here.
-std::size_t memory_size(const std::string& text) {
-  char* end = nullptr;
-  const std::size_t number = std::strtoull(text.c_str(), &end, 10);
-  const int unit = std::toupper(*end);
-  const int shift = unit == 'G' ? 30 : unit == 'M' ? 20 : unit == 'K' ? 10 : 0;
-  return number == 0 ? kDefaultMemory : number << shift;
-}
-
 bool attach(const HostServices& host) {
-  const int devices = host.options->sim;
+  const int devices = host.options.simulated_devices;
   if (devices < 1 || devices > kMaxDevices) {
     host.say(("cannot simulate " + std::to_string(devices) + " CUDA devices: from 1 to " + std::to_string(kMaxDevices) +
               " are possible")
                  .c_str());
     return false;
   }
-  configure({devices, memory_size(host.options->sim_memory)});
+  configure({devices, host.options.simulated_memory});
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
   register_device_guard(host.stream_watch);

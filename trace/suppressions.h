@@ -8,17 +8,9 @@
 #include <vector>
 
 #include "trace/finding_kind.h"
+#include "trace/finding_place.h"
 
 namespace devsan::trace {
-
-// What a finding is held against an entry by. Empty where it is not known: then only an entry that does not ask for it
-// matches.
-struct FindingPlace {
-  FindingKind kind = FindingKind::device_mismatch;
-  std::string_view op;        // "aten::add.Tensor"
-  std::string_view file;      // of the innermost frame outside torch
-  std::string_view function;  // qualified where the interpreter keeps that: "Trainer.step"
-};
 
 // One entry. Patterns are empty where it asks for nothing.
 struct Suppression {

@@ -113,6 +113,13 @@ def test_hooks_are_made_once_and_found_again(build):
     assert len(build.calls()) == 2 * calls and build.left() == [hooks.name]
 
 
+def test_for_a_torch_too_old_to_be_simulated_the_hooks_are_built_alone(build):
+    (build.torch / "version.py").write_text("__version__ = '2.4.1+cu121'\n")
+    done = build()
+    assert done.returncode == 0, done.stderr_text
+    assert [p.name for p in pathlib.Path(done.stdout_text.strip()).iterdir()] == ["libdevsan_torch.so"]
+
+
 def test_quiet_build_says_nothing(build):
     done = build("--quiet")
     assert (done.returncode, done.stderr_text) == (0, "")

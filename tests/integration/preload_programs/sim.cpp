@@ -4,7 +4,7 @@
 #include "preload/hooks_abi.h"
 
 extern "C" bool devsan_sim_attach(const devsan::HostServices* services) {
-  std::printf("simulating %d devices\n", services->options->sim);
+  std::printf("simulating %d devices\n", services->options.simulated_devices);
   return true;
 }
 
