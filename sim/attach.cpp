@@ -7,6 +7,7 @@
 #include "preload/hooks_abi.h"
 #include "sim/allocator.h"
 #include "sim/convolution.h"
+#include "sim/cuda_build.h"
 #include "sim/cuda_hooks.h"
 #include "sim/device_guard.h"
 #include "sim/devices.h"
@@ -17,6 +18,12 @@
 
 namespace devsan::sim {
 namespace {
+
+// PyTorch warns of kernels that take the place of others, which is what a torch with CUDA needs.
+class Silence final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
 
 bool attach(const HostServices& host) {
   const int devices = host.options.simulated_devices;
@@ -31,6 +38,9 @@ bool attach(const HostServices& host) {
   register_allocator();
   register_device_guard(host.stream_watch);
   register_cuda_hooks();
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard silenced(&silence);
+  cover_cuda_kernels();
   register_fallback();
   register_views();
   register_convolution();

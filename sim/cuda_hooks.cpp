@@ -64,9 +64,10 @@ class SimulatedHooks final : public at::CUDAHooksInterface {
 }  // namespace
 
 void register_cuda_hooks() {
-  at::CUDAHooksRegistry()->Register("CUDAHooks", [](at::CUDAHooksArgs) -> std::unique_ptr<at::CUDAHooksInterface> {
+  const auto make = [](at::CUDAHooksArgs) -> std::unique_ptr<at::CUDAHooksInterface> {
     return std::make_unique<SimulatedHooks>();
-  });
+  };
+  at::CUDAHooksRegistry()->Register("CUDAHooks", make, c10::REGISTRY_PREFERRED);
 }
 
 }  // namespace devsan::sim

@@ -23,8 +23,8 @@ class HostTimer final : public c10d::Timer {
 }  // namespace
 
 void register_reducer_timer() {
-  c10d::TimerRegistry()->Register(
-      kSimulatedType, [](c10::Device) -> std::unique_ptr<c10d::Timer> { return std::make_unique<HostTimer>(); });
+  const auto make = [](c10::Device) -> std::unique_ptr<c10d::Timer> { return std::make_unique<HostTimer>(); };
+  c10d::TimerRegistry()->Register(kSimulatedType, make, c10::REGISTRY_PREFERRED);
 }
 
 }  // namespace devsan::sim

@@ -1,10 +1,10 @@
 import os
 import pathlib
 import signal
-import subprocess
 
 import pytest
 
+import harness
 from harness import ROOT, Runner
 
 
@@ -42,9 +42,7 @@ def python():
 @pytest.fixture(scope="session")
 def torch_version(python):
     """(major, minor) of that torch."""
-    code = "import importlib.metadata as m; print(m.version('torch'))"
-    text = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
-    return tuple(int(part) for part in text.split(".")[:2])
+    return harness.torch_version(python)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ simulated devices. Runs right after torch._C was made, before torch's own Python
 
 import atexit
 
-from . import backward_threads, cudart, distributed, graphs, native, nvtx, runtime, storage, streams, uncovered
+from . import backward_threads, cuda_build, cudart, distributed, graphs, native, nvtx, runtime, storage, streams, uncovered
 
 CUDA_VERSION = "13.0"
 
@@ -11,9 +11,12 @@ CUDA_VERSION = "13.0"
 def extend(extension, library):
     """`extension` is torch._C, `library` the path of libdevsan_sim.so."""
     core = native.Library(library)
+    covered = {}
     for part in (runtime, streams, graphs, cudart, nvtx):
-        for name, value in part.names(extension, core).items():
-            setattr(extension, name, value)
+        covered.update(part.names(extension, core))
+    cuda_build.hide(extension, covered)
+    for name, value in covered.items():
+        setattr(extension, name, value)
     extension._has_cuda = True
     uncovered.add_names(extension)
     atexit.register(backward_threads.wait_until_idle)
@@ -38,7 +41,9 @@ def run_after(extension, name, action):
 def finish_import(core):
     """What needs the Python classes that torch defines before it calls _initExtension."""
     import torch
+    import torch.cuda
     import torch.version
 
-    torch.version.cuda = CUDA_VERSION
+    torch.version.cuda = torch.version.cuda or CUDA_VERSION
+    torch.cuda._device_count_nvml = lambda: -1  # the driver, where there is one, knows of other devices
     storage.extend(torch, core)

@@ -130,7 +130,7 @@ def names(extension, core):
         "_cuda_maybeExchangeDevice": runtime.exchange_device,
         "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
         "_cuda_getArchFlags": lambda: ARCHITECTURES,
-        "_cuda_getCompiledVersion": lambda: CUDA_VERSION_NUMBER,
+        "_cuda_getCompiledVersion": getattr(extension, "_cuda_getCompiledVersion", lambda: CUDA_VERSION_NUMBER),
         "_cuda_synchronize": runtime.synchronize,
         "_cuda_sleep": runtime.sleep,
         "_cuda_ipc_collect": lambda: None,
