@@ -3,7 +3,8 @@ simulated devices. Runs right after torch._C was made, before torch's own Python
 
 import atexit
 
-from . import backward_threads, cuda_build, cudart, distributed, graphs, native, nvtx, runtime, storage, streams, uncovered
+from . import backward_threads, comm, cuda_build, cudart, distributed, graphs, native, nvtx, runtime, storage, streams
+from . import uncovered
 
 CUDA_VERSION = "13.0"
 
@@ -12,7 +13,7 @@ def extend(extension, library):
     """`extension` is torch._C, `library` the path of libdevsan_sim.so."""
     core = native.Library(library)
     covered = {}
-    for part in (runtime, streams, graphs, cudart, nvtx):
+    for part in (runtime, streams, graphs, cudart, nvtx, comm):
         covered.update(part.names(extension, core))
     cuda_build.hide(extension, covered)
     for name, value in covered.items():

@@ -85,6 +85,10 @@ class Runtime:
     def exchange_device(self, index):
         return self.extension._accelerator_hooks_exchange_device(require_int(index, "exchangeDevice"))
 
+    def maybe_exchange_device(self, index):
+        """A function of its own: torch.compile tells the two apart."""
+        return self.exchange_device(index)
+
     def current_stream(self, index):
         return self.extension._accelerator_getStream(require_int(index, "getCurrentStream"))
 
@@ -127,13 +131,14 @@ def names(extension, core):
         "_cuda_getDevice": extension._accelerator_hooks_get_current_device,
         "_cuda_setDevice": runtime.set_device,
         "_cuda_exchangeDevice": runtime.exchange_device,
-        "_cuda_maybeExchangeDevice": runtime.exchange_device,
+        "_cuda_maybeExchangeDevice": runtime.maybe_exchange_device,
         "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
         "_cuda_getArchFlags": lambda: ARCHITECTURES,
         "_cuda_getCompiledVersion": getattr(extension, "_cuda_getCompiledVersion", lambda: CUDA_VERSION_NUMBER),
         "_cuda_synchronize": runtime.synchronize,
         "_cuda_sleep": runtime.sleep,
         "_cuda_ipc_collect": lambda: None,
+        "_host_emptyCache": lambda: None,
         "_cuda_clearCublasWorkspaces": lambda: None,
         "_cuda_get_sync_debug_mode": lambda: 0,
         "_cuda_set_sync_debug_mode": runtime.set_sync_debug_mode,

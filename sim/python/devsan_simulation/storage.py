@@ -1,9 +1,15 @@
 """Storages of simulated devices. torch's C++ code makes and resizes CUDA storages only in a build with CUDA."""
 
+from .uncovered import Uncovered
+
+SHARED_BETWEEN_PROCESSES = ("_share_cuda_", "_new_shared_cuda", "_release_ipc_counter_cuda")
+
 
 def extend(torch, core):
     patch_untyped_storage(torch, core)
     replace_tensor_types(torch)
+    for name in SHARED_BETWEEN_PROCESSES:
+        setattr(torch.UntypedStorage, name, Uncovered(f"torch.UntypedStorage.{name}: sharing CUDA memory between processes"))
 
 
 def is_cuda(device, torch):

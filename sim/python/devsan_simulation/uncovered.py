@@ -32,12 +32,22 @@ _cuda_tunableop_get_rotating_buffer_size _cuda_tunableop_get_validators _cuda_tu
 _cuda_tunableop_read_file _cuda_tunableop_set_filename _cuda_tunableop_set_max_tuning_duration
 _cuda_tunableop_set_max_tuning_iterations _cuda_tunableop_set_numerical_check_tolerances
 _cuda_tunableop_set_rotating_buffer_size _cuda_tunableop_tuning_enable _cuda_tunableop_tuning_is_enabled
-_nccl_all_gather _nccl_all_reduce _nccl_broadcast _nccl_init_rank _nccl_reduce _nccl_reduce_scatter _nccl_unique_id
-_broadcast _broadcast_coalesced _broadcast_out _gather _gather_out _scatter _scatter_out
+_nccl_init_rank _nccl_unique_id
 """.split()
 
 
+# Classes that torch's Python files derive theirs from.
+TYPES = {"_MemPool": "torch.cuda.MemPool"}
+
+
+def uncovered_type(name, public_name):
+    return type(name, (), {"__new__": lambda cls, *args, **kwargs: Uncovered(public_name)()})
+
+
 def add_names(extension):
+    for name, public_name in TYPES.items():
+        if not hasattr(extension, name):
+            setattr(extension, name, uncovered_type(name, public_name))
     for name in FUNCTIONS:
         if not hasattr(extension, name):
             setattr(extension, name, Uncovered(f"torch._C.{name}"))
