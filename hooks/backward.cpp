@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hooks/call.h"
+#include "hooks/memory_samples.h"
 #include "hooks/operator_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
@@ -84,7 +85,9 @@ void remember_nodes(ThreadState& state, ForwardOrigin origin, std::uint64_t now)
 void count_iteration(const ThreadState& state) noexcept {
   if (state.backward_depth == 0 && runtime.backward_since_forward.load(std::memory_order_relaxed) &&
       runtime.backward_since_forward.exchange(false, std::memory_order_relaxed)) {
-    runtime.recorder->set_step(runtime.step.fetch_add(1, std::memory_order_relaxed) + 1);
+    const std::uint32_t step = runtime.step.fetch_add(1, std::memory_order_relaxed) + 1;
+    runtime.recorder->set_step(step);
+    sample_memory(step);
   }
 }
 

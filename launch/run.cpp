@@ -17,12 +17,14 @@
 #include "launch/build.h"
 #include "launch/elf_file.h"
 #include "launch/messages.h"
+#include "launch/oom_kills.h"
 #include "launch/supervise.h"
 #include "launch/target_python.h"
 #include "report/collect.h"
 #include "report/style.h"
 #include "report/summary.h"
 #include "report/suppress.h"
+#include "trace/process_end.h"
 #include "trace/shrink.h"
 
 namespace devsan::launch {
@@ -110,12 +112,27 @@ std::string preload_before_ours(const std::vector<std::string>& command, std::st
 struct Traced {
   fs::path directory;
   std::set<fs::path> before;  // traces of earlier runs
+  std::optional<std::uint64_t> oom_kills;
 };
 
-int after_the_run(const RunRequest& request, const Traced& traced, int status, bool quiet) {
+// The command cannot say itself what killed it. Who reads its trace later is to know, too.
+void tell_end_of(const Ending& ending, const Traced& traced, const std::vector<fs::path>& made) {
+  trace::ToldEnd end{1, ending.wait_status, 0, 0};
+  const std::optional<std::uint64_t> now = traced.oom_kills ? oom_kills() : std::nullopt;
+  if (now && *now >= *traced.oom_kills) {
+    end.oom_known = 1;
+    end.oom_kills = static_cast<std::uint32_t>(*now - *traced.oom_kills);
+  }
+  // The same program may have been replaced by another, whose trace is a second one of that pid.
+  for (const fs::path& trace : made) trace::tell_end(trace.c_str(), static_cast<std::uint32_t>(ending.pid), end);
+}
+
+int after_the_run(const RunRequest& request, const Traced& traced, const Ending& ending, bool quiet) {
+  const int status = exit_status(ending);
   std::vector<fs::path> made;
   const std::set<fs::path> now = traces_in(traced.directory);
   std::set_difference(now.begin(), now.end(), traced.before.begin(), traced.before.end(), std::back_inserter(made));
+  tell_end_of(ending, traced, made);
   for (const fs::path& trace : made) trace::give_back_unused(trace.c_str());
   if (made.empty()) {
     const std::string why = quiet || isatty(STDERR_FILENO) == 0 ? "" : why_not_preloaded(request.command);
@@ -181,7 +198,7 @@ int run_command(const RunRequest& request) {
   } catch (const Failure& failure) {
     if (!merged.options.quiet) warn(failure.what());
   }
-  const Traced where{merged.options.out, traces_in(merged.options.out)};
+  const Traced where{merged.options.out, traces_in(merged.options.out), oom_kills()};
   const Ending ending = supervise(request.command, environment);
   // Whoever read our stderr may be gone; that must not change how the run ended.
   signal(SIGPIPE, SIG_IGN);
@@ -190,7 +207,7 @@ int run_command(const RunRequest& request) {
     say(shell_message(request.command[0], ending.start_error));
     return status;
   }
-  return traced ? after_the_run(request, where, status, merged.options.quiet || nested) : status;
+  return traced ? after_the_run(request, where, ending, merged.options.quiet || nested) : status;
 }
 
 }  // namespace devsan::launch

@@ -163,6 +163,7 @@ Ending supervise(const std::vector<std::string>& command, Environment& environme
   if (child == 0) become(command, environment, signals, parent, report[1]);
   close(report[1]);
   Ending ending;
+  ending.pid = child;
   ending.wait_status = wait_for_end(child, signals, witness);
   if (read(report[0], &ending.start_error, sizeof ending.start_error) <= 0) ending.start_error = 0;
   close(report[0]);

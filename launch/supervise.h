@@ -1,6 +1,8 @@
 // Runs the user's command as a child that cannot tell it from being run by the shell.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace devsan::launch {
 struct Ending {
   int start_error = 0;  // errno of exec; 0 when the command was started
   int wait_status = 0;
+  pid_t pid = 0;  // of the command
 };
 
 // The command runs in this process's group and on its terminal, with the signal mask and dispositions that devsan was

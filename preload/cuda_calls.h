@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trace/file_layout.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::cuda {
 

@@ -43,6 +43,9 @@ constinit Question<std::uint64_t, int*> g_stream_device("cuStreamGetDevice");
 constinit Question<std::uint64_t, void**> g_stream_context("cuStreamGetCtx");
 constinit Question<std::uint64_t, int*> g_capturing("cuStreamIsCapturing");
 constinit Question<void*, int, std::uint64_t> g_pointer("cuPointerGetAttribute");
+// Of memory that the driver does not know this one says so without an error, which a tool that looks for errors would
+// tell.
+constinit Question<unsigned, const int*, void**, std::uint64_t> g_any_pointer("cuPointerGetAttributes");
 constinit std::atomic<const void*> g_driver{nullptr};  // where its object lies
 
 bool contains(const dl_phdr_info& info, const void* address) noexcept {
@@ -65,6 +68,7 @@ int take_functions(dl_phdr_info* info, std::size_t, void* function) noexcept {
   g_stream_context.find_in(driver);
   g_capturing.find_in(driver);
   g_pointer.find_in(driver);
+  g_any_pointer.find_in(driver);
   return 1;
 }
 
@@ -134,7 +138,9 @@ Placement placement_of(std::uint64_t address) noexcept {
   // Without a context the driver knows of no memory at all.
   if (current_context() == 0) return Placement::unknown;
   unsigned type = 0;
-  if (!g_pointer.ask(&type, kMemoryType, address)) return Placement::pageable;
+  void* answer = &type;
+  if (!g_any_pointer.ask(1, &kMemoryType, &answer, address)) return Placement::unknown;
+  if (type == 0) return Placement::pageable;
   return type == kHostMemory ? Placement::pinned : Placement::device;
 }
 

@@ -1,10 +1,12 @@
 #include "preload/cuda_journal.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "preload/fixed_text.h"
+#include "preload/pinned_bytes.h"
 
 namespace devsan::cuda {
 namespace {
@@ -28,6 +30,10 @@ std::int64_t wall_clock_ns() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+bool is_pinned(const Block& block) noexcept {
+  return block.space == MemorySpace::pinned || block.space == MemorySpace::registered;
+}
+
 // What is in `place`, or what `make` gives. Where two threads make it at once the one that is late has made a record
 // that stays at zero.
 template <class Payload, class Make>
@@ -49,14 +55,24 @@ bool Journal::begin(trace::Recorder& recorder) noexcept {
   return start_over(epoch);
 }
 
-// One thread does it; calls that others make meanwhile are passed on and not recorded.
+// One thread does it, which takes microseconds, and the others wait for it. A turn that a thread of the parent held at
+// the very fork is taken over.
 bool Journal::start_over(std::uint64_t epoch) noexcept {
-  std::uint64_t before = epoch_.load(std::memory_order_relaxed);
-  // A turn that was taken by a thread of the parent, at the very fork, would never end: nothing is recorded then.
-  if (before == kBeingMade || !epoch_.compare_exchange_strong(before, kBeingMade, std::memory_order_acq_rel)) {
-    return false;
+  const pid_t self = getpid();
+  pid_t maker = maker_.load(std::memory_order_acquire);
+  while (maker == self || !maker_.compare_exchange_strong(maker, self, std::memory_order_acq_rel)) {
+    sched_yield();
+    maker = maker_.load(std::memory_order_acquire);
   }
+  const bool ready = epoch_.load(std::memory_order_acquire) == epoch || forget_everything();
+  if (ready) epoch_.store(epoch, std::memory_order_release);
+  maker_.store(0, std::memory_order_release);
+  return ready;
+}
+
+bool Journal::forget_everything() noexcept {
   if (!ledger_.clear()) return false;
+  g_pinned_bytes.store(0, std::memory_order_relaxed);
   for (auto& devices : counters_) {
     for (auto& variants : devices) {
       for (auto& counter : variants) {
@@ -68,7 +84,6 @@ bool Journal::start_over(std::uint64_t epoch) noexcept {
     for (auto& memory : spaces) memory.store(nullptr, std::memory_order_relaxed);
   }
   ring_.store(nullptr, std::memory_order_relaxed);
-  epoch_.store(epoch, std::memory_order_release);
   return true;
 }
 
@@ -154,12 +169,14 @@ void Journal::allocated(const Block& block, bool remembered) noexcept {
   trace::DeviceMemoryPayload* const memory = memory_of(block);
   if (remembered) {
     trace::count_allocated(memory, block.bytes, recorder_->step());
+    if (is_pinned(block)) g_pinned_bytes.fetch_add(block.bytes, std::memory_order_relaxed);
   } else if (memory != nullptr) {
     trace::add_to(memory->untracked, 1);
   }
 }
 
 void Journal::released(const Block& block) noexcept {
+  if (is_pinned(block)) g_pinned_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
   trace::count_released(memory_of(block), block.bytes);
 }
 

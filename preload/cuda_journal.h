@@ -2,6 +2,8 @@
 // record writes nothing; a forked child begins anew with its own trace.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -45,12 +47,12 @@ class Journal {
   static constexpr std::size_t kDevices = 17;
   static constexpr std::size_t kVariants = 10;
   static constexpr std::size_t kSpaces = 5;
-  static constexpr std::uint64_t kBeingMade = ~std::uint64_t{0};
 
   template <class Payload>
   using Records = std::atomic<Payload*>;
 
   bool start_over(std::uint64_t epoch) noexcept;
+  bool forget_everything() noexcept;
   static std::size_t index_of(int device) noexcept;
   trace::DeviceSlot slot_of(int device) noexcept;
   trace::StringId name_of(CallId call) noexcept;
@@ -60,6 +62,7 @@ class Journal {
 
   trace::Recorder* recorder_ = nullptr;
   std::atomic<std::uint64_t> epoch_{0};  // of the process that the rest belongs to
+  std::atomic<pid_t> maker_{0};          // whose thread is making the rest ready for an epoch
   Ledger ledger_;
   std::array<std::array<std::array<Records<trace::DeviceCallPayload>, kVariants>, kDevices>, kCallCount> counters_{};
   std::array<std::array<Records<trace::DeviceMemoryPayload>, kSpaces>, kDevices> memory_{};

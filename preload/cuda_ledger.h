@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "preload/page_memory.h"
-#include "trace/file_layout.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::cuda {
 

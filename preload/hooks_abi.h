@@ -55,6 +55,8 @@ struct HostServices {
   // From now on the wrappers that wait for a demand (Replacement::on_demand) are called. Any thread, any number of
   // times; another thread's patching is waited for a moment only.
   void (*demand)();
+  // Bytes of host memory that are pinned: added up by whoever sees it, CUDA's calls or the simulation.
+  std::atomic<std::uint64_t>* pinned_bytes;
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as

@@ -17,6 +17,7 @@
 #include "preload/hooks_cache.h"
 #include "preload/interpreter.h"
 #include "preload/out_directory.h"
+#include "preload/pinned_bytes.h"
 #include "preload/plt_patcher.h"
 #include "preload/process_suppressions.h"
 #include "preload/real_symbol.h"
@@ -356,7 +357,8 @@ void start(const TorchSighting& torch, bool importing) noexcept {
                 &is_suppressed,
                 [] { record_suppressions(&g_recorder); },
                 &g_stream_watch,
-                &demand};
+                &demand,
+                &g_pinned_bytes};
   if (!Start(torch, importing).run()) {
     set_stage(Stage::off);
     return;

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "report/build_device_calls.h"
+#include "report/build_endings.h"
+#include "report/build_memory.h"
 #include "report/frames.h"
 
 namespace devsan::report {
@@ -62,6 +64,8 @@ Process process_of(const trace::TraceFile& trace) {
     process.operators += tail.operators;
     process.threads.push_back(thread_of(trace, tail));
   }
+  add_ending(trace, process);
+  add_memory(trace, process);
   add_device_calls(trace, process);
   // The step counts from 0, and a process that never ran an operator is in no step at all.
   process.steps = process.operators == 0 && header.step == 0 ? 0 : header.step + 1;

@@ -69,16 +69,18 @@ void Collector::add(const trace::TraceFile& trace) {
   for (const trace::Damage& damage : trace.damage()) add_damage(trace.path(), damage);
   report_.run.processes.push_back(process_of(trace));
   add_notices(trace, report_.run.processes.back());
+  child_ends_.add(trace);
   suppressor_.begin_trace(trace);
-  const auto take = [this](std::vector<Finding> findings) {
-    for (Finding& finding : findings) {
-      report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
-      suppressor_.judge(finding);
-      (finding.silence ? suppressed_ : merger_).add(std::move(finding));
-    }
-  };
   take(build_findings(trace));
   take(build_traffic(trace));
+}
+
+void Collector::take(std::vector<Finding> findings) {
+  for (Finding& finding : findings) {
+    report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
+    suppressor_.judge(finding);
+    (finding.silence ? suppressed_ : merger_).add(std::move(finding));
+  }
 }
 
 void Collector::add_notices(const trace::TraceFile& trace, const Process& process) {
@@ -99,6 +101,9 @@ void Collector::add_damage(const fs::path& file, const trace::Damage& damage) {
 }
 
 Report Collector::take() {
+  child_ends_.tell(report_.run.processes);
+  suppressor_.begin_run();
+  take(build_endings(report_.run.processes));
   report_.findings = merger_.take();
   report_.suppressed = suppressed_.take();
   report_.run.suppressions = suppressor_.take();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/build_endings.h"
 #include "report/finding.h"
 #include "report/merge.h"
 #include "report/suppress.h"
@@ -24,12 +25,14 @@ class Collector {
   Report take();
 
  private:
+  void take(std::vector<Finding> findings);
   void add_notices(const trace::TraceFile& trace, const Process& process);
 
   Report report_;
   FindingMerger merger_;
   FindingMerger suppressed_;
   Suppressor suppressor_;
+  ChildEnds child_ends_;
 };
 
 struct Reading {

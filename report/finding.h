@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "trace/file_layout.h"
 #include "trace/finding_kind.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::report {
 
@@ -124,6 +124,49 @@ struct Traffic {
   double per_step = 0;        // times a step, from the first one to the end of the run
 };
 
+struct LastOperator {
+  std::string op;
+  Frame at;
+  std::uint32_t step = 0;
+};
+
+struct Thread {
+  std::uint32_t tid = 0;
+  std::string name;
+  std::uint64_t operators = 0;
+  std::vector<LastOperator> last;  // newest first
+};
+
+// Memory at one moment. What `used` and `held` are: see MemoryCurve.
+struct MemoryPoint {
+  std::uint32_t step = 0;
+  std::uint64_t used = 0;
+  std::uint64_t held = 0;
+  std::int64_t time_ns = 0;
+};
+
+// Of a device, bytes in tensors, and those that PyTorch has taken from it. Of the host, the process's own memory, and
+// how much host memory it has pinned.
+struct MemoryCurve {
+  std::string device;               // empty: the host
+  std::vector<MemoryPoint> points;  // oldest first, at least one; the last one is the latest that is known
+  MemoryPoint peak;                 // with the most in use
+};
+
+// How a process ended, as whoever waited for it was told, and what it did last.
+struct Ending {
+  int signal = 0;  // that ended it; 0: none did, or it is not known
+  std::optional<int> status;
+  std::optional<std::uint32_t> oom_kills;  // by the kernel, in the run's control group; none: not counted
+};
+
+// Of the process that a finding about its end is about.
+struct LastMoments {
+  Ending ending;
+  std::vector<Thread> threads;  // those that ran operators, the last one first
+  std::vector<MemoryCurve> memory;
+};
+
 struct Finding {
   std::string id;  // the same for findings that are equal, in any process and any run
   Kind kind = Kind::device_mismatch;
@@ -139,7 +182,8 @@ struct Finding {
   std::vector<Operand> operands;
   std::vector<Evidence> evidence;  // that is about no single operand
   std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
-  std::optional<Traffic> traffic;  // only for kinds that are about it
+  std::optional<Traffic> traffic;           // only for kinds that are about it
+  std::optional<LastMoments> last_moments;  // only of abnormal-exit
   std::optional<RootCause> root_cause;
   std::optional<Fix> fix;
   std::uint32_t step = 0;
@@ -152,19 +196,6 @@ struct Finding {
   std::uint64_t count = 1;
   std::int64_t time_ns = 0;
   std::optional<Silence> silence;
-};
-
-struct LastOperator {
-  std::string op;
-  Frame at;
-  std::uint32_t step = 0;
-};
-
-struct Thread {
-  std::uint32_t tid = 0;
-  std::string name;
-  std::uint64_t operators = 0;
-  std::vector<LastOperator> last;  // newest first
 };
 
 // How often a process made one call of the device's driver or runtime, on one device and in one way.
@@ -219,12 +250,15 @@ struct Process {
   std::string command;
   std::int64_t start_ns = 0;
   trace::CloseMark close = trace::CloseMark::open;
+  std::optional<bool> ended;     // whether it is gone; none where that cannot be told from here
+  std::optional<Ending> ending;  // none where nobody was told
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::uint64_t operators = 0;
   std::uint64_t lost_events = 0;  // what the trace had no room for
   std::map<std::string, std::string> info;
   std::vector<Thread> threads;
+  std::vector<MemoryCurve> memory;  // the host first
   std::vector<DeviceCall> device_calls;
   std::vector<DeviceMemory> device_memory;
   std::uint64_t device_calls_made = 0;

@@ -157,6 +157,7 @@ Json finding_json(const Finding& finding) {
     json["bytes"] = finding.traffic->bytes;
     json["per_step"] = finding.traffic->per_step;
   }
+  if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);
   json["time"] = time_or_null(finding.time_ns);
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;
@@ -191,6 +192,7 @@ Json process_json(const Process& process) {
   json["info"] = process.info;
   json["threads"] = Json::array();
   for (const Thread& thread : process.threads) json["threads"].push_back(thread_json(thread));
+  add_memory_json(json, process);
   add_device_calls_json(json, process);
   return json;
 }

@@ -10,7 +10,10 @@ namespace devsan::report {
 
 using Json = nlohmann::ordered_json;
 
-// Adds `device_calls` to the JSON of a process.
+Json ending_json(const Ending& ending);
+
+// Add `memory` and `device_calls` to the JSON of a process, where it has any.
+void add_memory_json(Json& json, const Process& process);
 void add_device_calls_json(Json& json, const Process& process);
 
 }  // namespace devsan::report

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "report/build_endings.h"
+#include "report/ending_lines.h"
 #include "report/frames.h"
+#include "report/memory_table.h"
 #include "report/operands.h"
 #include "report/source_excerpt.h"
 #include "report/summary.h"
@@ -127,6 +130,7 @@ Lines native_lines(const Finding& finding, const Style& style) {
 std::string headline(const Finding& finding) {
   const auto devices = devices_of(finding.operands);
   if (finding.traffic) return traffic_headline(finding);
+  if (finding.last_moments) return ending_text(finding);
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));
   if (devices.size() < 2) return finding.op + " met operands on different devices";
   std::string text = finding.op + " met operands on ";
@@ -181,6 +185,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
     append_section(lines, {"  " + painted(style, Paint::strong, said)});
     append_wrapped(lines, finding.message, 4, style);
   }
+  append_section(lines, ending_lines(finding, style));
   append_section(lines, operand_lines(finding, style));
   append_section(lines, lineage_lines(finding, style));
   append(lines, cause_lines(finding, gutter, style));
@@ -214,6 +219,7 @@ std::string render_terminal(const Report& report, const Style& style, const Show
   } else {
     suppressed = report.suppressed.size();
   }
+  for (const std::string& line : memory_table(report.run, style)) text += line + "\n";
   for (const std::string& line : closing_lines(report, style)) text += line + "\n";
   append_hidden(text, notes, "note", "--notes shows them", style);
   append_hidden(text, suppressed, "suppressed finding", "--suppressed shows them", style);

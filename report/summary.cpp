@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "report/build_endings.h"
 #include "report/frames.h"
 #include "report/operands.h"
 #include "report/terminal_parts.h"
@@ -31,6 +32,12 @@ std::string who(const Process& process) {
 const LastOperator* last_operator(const Process& process) {
   const auto thread = std::ranges::max_element(process.threads, {}, &Thread::operators);
   return thread == process.threads.end() || thread->last.empty() ? nullptr : &thread->last.front();
+}
+
+// What a finding is about, in a few words.
+std::string title_of(const Finding& finding) {
+  if (finding.last_moments) return ending_text(finding);
+  return finding.traffic ? traffic_headline(finding) : finding.op;
 }
 
 std::string verdict(const Report& report, const Style& style) {
@@ -74,12 +81,20 @@ void append_halted(Lines& lines, const Report& report, const Style& style) {
   if (halted > kShownProcesses) lines.push_back("  … and " + counted(halted - kShownProcesses, "more process"));
 }
 
+bool has_own_finding(const Process& process, const Report& report) {
+  const auto is_its_own = [&](const Finding& finding) {
+    return finding.kind == Kind::abnormal_exit && finding.pid == process.pid;
+  };
+  return std::ranges::any_of(report.findings, is_its_own) || std::ranges::any_of(report.suppressed, is_its_own);
+}
+
 // A process without a mark of its end was killed, crashed, or is running still: its trace cannot tell which.
 void append_open_processes(Lines& lines, const Report& report, const Style& style) {
   std::size_t shown = 0;
   std::size_t open = 0;
   for (const Process& process : report.run.processes) {
-    if (process.close != trace::CloseMark::open || process.operators == 0 || ++open > kShownProcesses) continue;
+    if (process.close != trace::CloseMark::open || process.operators == 0 || has_own_finding(process, report)) continue;
+    if (++open > kShownProcesses) continue;
     std::string text = who(process) + " did not exit by itself (killed, crashed, or running still)";
     if (const LastOperator* last = last_operator(process)) {
       text += "; its last operator was " + last->op;
@@ -126,10 +141,8 @@ std::string view_argument(const Report& report) {
 void append_finding(Lines& lines, const Finding& finding, const Style& style) {
   const Paint paint = finding.severity == Severity::error ? Paint::error : Paint::warning;
   const std::string label = std::string(name_of(finding.severity)) + "[" + std::string(name_of(finding.kind)) + "]";
-  lines.push_back(
-      "  " + painted(style, paint, label) + " " +
-      painted(style, Paint::strong,
-              cut_right(finding.traffic ? traffic_headline(finding) : finding.op, style.width - label.size() - 3)));
+  lines.push_back("  " + painted(style, paint, label) + " " +
+                  painted(style, Paint::strong, cut_right(title_of(finding), style.width - label.size() - 3)));
   if (finding.where) {
     const std::string number = ":" + std::to_string(finding.where->line);
     lines.push_back("    at " + painted(style, Paint::place,

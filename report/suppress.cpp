@@ -73,6 +73,12 @@ void Suppressor::add(const SuppressionUse& use) {
   current_.push_back(&found->second);
 }
 
+void Suppressor::begin_run() {
+  if (instead_) return;
+  current_.clear();
+  for (auto& [key, entry] : entries_) current_.push_back(&entry);
+}
+
 void Suppressor::judge(Finding& finding) {
   if (finding.silence) return;
   trace::FindingPlace place{finding.kind, finding.op, {}, {}};

@@ -30,6 +30,9 @@ class Suppressor {
 
   void begin_trace(const trace::TraceFile& trace);
 
+  // For findings that are about the whole run: entries of all traces count.
+  void begin_run();
+
   // Sets `silence` where an entry matches: the first in its file. One that the program has silenced itself stays so.
   void judge(Finding& finding);
 

@@ -291,19 +291,28 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
   }
 };
 
+std::atomic<std::uint64_t>* pinned_total = nullptr;
+
+struct PinnedBlock {
+  c10::DataPtr host;
+  std::size_t bytes;
+};
+
 void release_pinned_block(void* context) {
-  const std::unique_ptr<c10::DataPtr> host(static_cast<c10::DataPtr*>(context));
-  pinned_ranges().remove(host->get());
+  const std::unique_ptr<PinnedBlock> block(static_cast<PinnedBlock*>(context));
+  pinned_ranges().remove(block->host.get());
+  if (pinned_total != nullptr) pinned_total->fetch_sub(block->bytes, std::memory_order_relaxed);
 }
 
 class PinnedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    auto host = std::make_unique<c10::DataPtr>(c10::GetCPUAllocator()->allocate(bytes));
-    void* data = host->get();
+    auto block = std::make_unique<PinnedBlock>(PinnedBlock{c10::GetCPUAllocator()->allocate(bytes), bytes});
+    void* data = block->host.get();
     if (data == nullptr) return {nullptr, c10::DeviceType::CPU};
     pinned_ranges().add(data, bytes, 0);
-    return {data, host.release(), &release_pinned_block, c10::DeviceType::CPU};
+    if (pinned_total != nullptr) pinned_total->fetch_add(bytes, std::memory_order_relaxed);
+    return {data, block.release(), &release_pinned_block, c10::DeviceType::CPU};
   }
 
   void copy_data(void* destination, const void* source, std::size_t bytes) const override {
@@ -337,6 +346,10 @@ std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer) {
 c10::Allocator* pinned_allocator() {
   static auto* one = new PinnedAllocator();
   return one;
+}
+
+void count_pinned_in(std::atomic<std::uint64_t>* bytes) {
+  pinned_total = bytes;
 }
 
 bool is_pinned(const void* pointer) {

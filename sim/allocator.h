@@ -5,7 +5,9 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace devsan::sim {
@@ -20,6 +22,7 @@ c10::DataPtr adopt_host_memory(c10::DataPtr host, std::size_t bytes, c10::Device
 std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer);
 
 c10::Allocator* pinned_allocator();
+void count_pinned_in(std::atomic<std::uint64_t>* bytes);  // to be called before anything is pinned
 bool is_pinned(const void* pointer);
 
 // Makes the allocator PyTorch's allocator of CUDA memory.

@@ -36,6 +36,7 @@ bool attach(const HostServices& host) {
   configure({devices, host.options.simulated_memory});
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
+  count_pinned_in(host.pinned_bytes);
   register_device_guard(host.stream_watch);
   register_cuda_hooks();
   Silence silence;

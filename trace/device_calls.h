@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "trace/file_access.h"
-#include "trace/file_layout.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::trace {
 

@@ -51,6 +51,15 @@ inline constexpr std::size_t kMaxDevices = 128;
 // crashed; a launcher that waited for it knows more. `halted`: by devsan, as the option `halt` asks.
 enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3, halted = 4 };
 
+// What somebody who waited for a process was told about its end.
+struct ToldEnd {
+  std::uint32_t known;      // 1; 0: nobody has told
+  std::int32_t status;      // as waitpid gives it
+  std::uint32_t oom_kills;  // processes of its control group that the kernel killed for memory while it ran
+  std::uint32_t oom_known;  // 1 where that could be counted
+};
+static_assert(sizeof(ToldEnd) == 16);
+
 struct FileHeader {
   std::array<char, 8> magic;
   std::uint16_t major_version;
@@ -84,12 +93,13 @@ struct FileHeader {
   std::uint32_t events_lost;
   std::uint64_t events_used;
   std::array<StringId, kMaxDevices> device_names;  // by DeviceSlot: "cuda:0"
-  std::array<std::byte, 3248> reserved;
+  ToldEnd told_end;                                // by the launcher that waited for the process
+  std::array<std::byte, 3232> reserved;
 };
 static_assert(sizeof(FileHeader) == 4096);
 static_assert(offsetof(FileHeader, major_version) == 8 && offsetof(FileHeader, pid) == 24);
 static_assert(offsetof(FileHeader, sections) == 128 && offsetof(FileHeader, strings_used) == 272);
-static_assert(offsetof(FileHeader, device_names) == 336);
+static_assert(offsetof(FileHeader, device_names) == 336 && offsetof(FileHeader, told_end) == 848);
 static_assert(std::is_trivially_copyable_v<FileHeader>);
 
 // A Python code position. Lines and columns count from 1 and from 0, as CPython counts them; 0 lines and -1 columns
@@ -205,6 +215,14 @@ struct SuppressionPayload {
   StringId reason;
 };
 static_assert(sizeof(SuppressionPayload) == 16);
+
+// Written by a process that has waited for a child of its.
+struct ChildEndPayload {
+  std::uint32_t pid;
+  std::int32_t status;  // as waitpid gives it
+  std::int64_t time_ns;
+};
+static_assert(sizeof(ChildEndPayload) == 16);
 
 enum class Phase : std::uint8_t { other = 0, forward = 1, backward = 2, optimizer = 3, data = 4, checkpoint = 5 };
 
@@ -361,105 +379,6 @@ struct EvidenceRecord {
   std::uint16_t reserved;
 };
 static_assert(sizeof(EvidenceRecord) == 32);
-
-// ---- calls of a device's driver and runtime (CUDA's)
-
-enum class DeviceCallKind : std::uint8_t {
-  none = 0,
-#define DEVSAN_DEVICE_CALL(enumerator, number, name, text) enumerator = number,
-#include "trace/device_call_kinds.def"
-#undef DEVSAN_DEVICE_CALL
-};
-
-enum class MemorySpace : std::uint8_t {
-  none = 0,
-#define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) enumerator = number,
-#include "trace/memory_spaces.def"
-#undef DEVSAN_MEMORY_SPACE
-};
-
-// Of a copy. Memory that both sides can use counts as the device's.
-enum class CopyDirection : std::uint8_t {
-  none = 0,
-  host_to_device = 1,
-  device_to_host = 2,
-  device_to_device = 3,
-  host_to_host = 4,
-};
-
-enum DeviceCallFlags : std::uint8_t {
-  kAsyncCall = 1,     // it was asked to be asynchronous
-  kCapturedCall = 2,  // it became a node of a graph that is being captured, and was not carried out
-  kPageableCall = 4,  // a copy from or to host memory that is not pinned
-  kHostWaited = 8,    // when it came back, the work before it was done: a wait, a query that said so, a blocking copy
-};
-
-// One counter for each call, device, and what else tells its uses apart. The fields before `call` change in place, and
-// the checksum starts behind them. An attempt that failed, or that was captured, is not among `calls`.
-struct DeviceCallPayload {
-  std::uint64_t calls;
-  std::uint64_t failed;
-  std::uint64_t captured;
-  std::uint64_t waits;    // of `calls`: after how many the host knew that the work before was done
-  std::uint64_t bytes;    // of `calls`
-  std::uint64_t wait_ns;  // that the host spent in those that wait
-  StringId call;          // "cudaMemcpyAsync"
-  DeviceCallKind kind;
-  DeviceSlot device;  // none where it is not known
-  MemorySpace space;
-  CopyDirection direction;
-  std::uint8_t flags;  // kAsyncCall, kPageableCall
-  std::uint8_t reserved[7];
-};
-static_assert(sizeof(DeviceCallPayload) == 64);
-inline constexpr std::size_t kDeviceCallMutableBytes = offsetof(DeviceCallPayload, call);
-
-// One for each device and space. The fields before `device` change in place.
-struct DeviceMemoryPayload {
-  std::uint64_t live;  // bytes
-  std::uint64_t peak;
-  std::uint64_t blocks;     // allocations that `live` is the sum of
-  std::uint64_t untracked;  // allocations that there was no room to remember: neither they nor their frees count
-  std::uint32_t peak_step;
-  std::uint32_t reserved_in_place;
-  DeviceSlot device;  // none: the host, or not known
-  MemorySpace space;
-  std::uint8_t reserved[6];
-};
-static_assert(sizeof(DeviceMemoryPayload) == 48);
-inline constexpr std::size_t kDeviceMemoryMutableBytes = offsetof(DeviceMemoryPayload, device);
-
-struct DeviceCallEvent {
-  std::int64_t time_ns;  // CLOCK_REALTIME, when the call had come back
-  std::uint64_t
-      address;  // of what was allocated, freed, mapped or copied to; of an event; a handle. Never dereferenced
-  std::uint64_t bytes;
-  std::uint64_t context;  // that was current on the thread; 0 unknown
-  std::uint64_t stream;   // as the call was given it
-  std::uint32_t tid;
-  std::uint32_t step;
-  StringId call;
-  std::uint16_t result;  // 0: it succeeded
-  DeviceSlot device;
-  DeviceCallKind kind;
-  std::uint8_t flags;  // DeviceCallFlags
-  MemorySpace space;
-  CopyDirection direction;
-  std::uint8_t reserved;
-  std::uint32_t sequence;  // low half of its number plus 1, stored last: tells whether the entry is whole
-};
-static_assert(sizeof(DeviceCallEvent) == 64);
-
-inline constexpr std::size_t kCallRingEntries = 1024;
-
-// Event number n is at index n % kCallRingEntries. All of it changes in place but `entry_count`.
-struct CallRingPayload {
-  std::uint64_t next;  // events so far
-  std::array<DeviceCallEvent, kCallRingEntries> entries;
-  std::uint64_t entry_count;  // kCallRingEntries
-};
-inline constexpr std::size_t kCallRingMutableBytes = offsetof(CallRingPayload, entry_count);
-static_assert(sizeof(CallRingPayload) == sizeof(DeviceCallEvent) * kCallRingEntries + 16);
 
 struct NativeFrame {
   StringId module;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "trace/file_layout.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::trace {
 
@@ -54,6 +55,14 @@ struct LastCalls {
   std::vector<DeviceCallEvent> last;  // newest first
 };
 
+// Memory of the host or of a device, over time.
+struct MemorySeries {
+  SeriesKind kind = SeriesKind::none;
+  DeviceSlot device = DeviceSlot::none;
+  std::vector<MemorySample> samples;  // oldest first, at even distances but for the last, which is the latest of all
+  std::optional<MemorySample> peak;   // none where it was being written
+};
+
 struct Notice {
   std::string text;
   std::int64_t time_ns = 0;
@@ -89,11 +98,13 @@ class TraceFile {
   const std::vector<Traffic>& traffic() const { return traffic_; }    // the same
   const std::vector<std::pair<std::string, std::string>>& run_info() const { return run_info_; }
   const std::vector<Notice>& notices() const { return notices_; }
+  const std::vector<ChildEndPayload>& child_ends() const { return child_ends_; }
   const std::vector<SuppressionLine>& suppressions() const { return suppressions_; }
   const std::vector<ThreadTail>& threads() const { return threads_; }
   const std::vector<DeviceCallPayload>& device_calls() const { return device_calls_; }
   const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
   const LastCalls& last_calls() const { return last_calls_; }
+  const std::vector<MemorySeries>& memory_series() const { return memory_series_; }
   const std::vector<Damage>& damage() const { return damage_; }
   std::uint64_t lost_events() const { return header_.events_lost; }
 
@@ -114,11 +125,13 @@ class TraceFile {
   std::vector<Traffic> traffic_;
   std::vector<std::pair<std::string, std::string>> run_info_;
   std::vector<Notice> notices_;
+  std::vector<ChildEndPayload> child_ends_;
   std::vector<SuppressionLine> suppressions_;
   std::vector<ThreadTail> threads_;
   std::vector<DeviceCallPayload> device_calls_;
   std::vector<DeviceMemoryPayload> device_memory_;
   LastCalls last_calls_;
+  std::vector<MemorySeries> memory_series_;
   std::vector<Damage> damage_;
 };
 

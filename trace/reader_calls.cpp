@@ -1,6 +1,7 @@
-// The records of device calls. What changes in place is under no checksum: it is checked here.
+// The records of device calls and of memory over time. What changes in place is under no checksum: it is checked here.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "trace/reader_loader.h"
 
@@ -32,6 +33,18 @@ bool known(MemorySpace space) {
 #define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) case MemorySpace::enumerator:
 #include "trace/memory_spaces.def"
 #undef DEVSAN_MEMORY_SPACE
+      return true;
+  }
+  return false;
+}
+
+bool known(SeriesKind kind) {
+  switch (kind) {
+    case SeriesKind::none:
+      return false;
+#define DEVSAN_MEMORY_SERIES(enumerator, number, name, text) case SeriesKind::enumerator:
+#include "trace/memory_series.def"
+#undef DEVSAN_MEMORY_SERIES
       return true;
   }
   return false;
@@ -75,6 +88,25 @@ bool TraceFile::Loader::take_call_ring(std::span<const std::byte> payload) {
     if (event.sequence != static_cast<std::uint32_t>(number) + 1) continue;
     if (known(event.kind) && known(event.space) && known(event.direction)) file_.last_calls_.last.push_back(event);
   }
+  return true;
+}
+
+// While a full record is thinned out a sample may stand at two places; its number tells.
+bool TraceFile::Loader::take_memory_series(std::span<const std::byte> payload) {
+  MemorySeriesPayload told;
+  if (!copy_whole(payload, told)) return false;
+  if (!known(told.kind)) return true;  // of a later version
+  MemorySeries series;
+  series.kind = told.kind;
+  series.device = told.device;
+  if (told.peak.number != 0) series.peak = told.peak;
+  std::ranges::copy_if(told.samples, std::back_inserter(series.samples),
+                       [](const MemorySample& s) { return s.number; });
+  if (told.latest.number != 0) series.samples.push_back(told.latest);
+  std::ranges::sort(series.samples, {}, &MemorySample::number);
+  const auto doubles = std::ranges::unique(series.samples, {}, &MemorySample::number);
+  series.samples.erase(doubles.begin(), doubles.end());
+  file_.memory_series_.push_back(std::move(series));
   return true;
 }
 

@@ -70,6 +70,8 @@ std::size_t mutable_bytes(RecordKind kind) {
       return kDeviceMemoryMutableBytes;
     case RecordKind::CallRing:
       return kCallRingMutableBytes;
+    case RecordKind::MemorySeries:
+      return kMemorySeriesMutableBytes;
     default:
       return 0;
   }
@@ -169,6 +171,11 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       file_.notices_.push_back({std::string(file_.string(notice.text)), notice.time_ns});
       return true;
     }
+    case RecordKind::ChildEnd: {
+      if (payload.size() != sizeof(ChildEndPayload)) return false;
+      file_.child_ends_.push_back(read<ChildEndPayload>(payload));
+      return true;
+    }
     case RecordKind::Suppression: {
       if (payload.size() != sizeof(SuppressionPayload)) return false;
       const auto entry = read<SuppressionPayload>(payload);
@@ -186,6 +193,8 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_device_memory(payload);
     case RecordKind::CallRing:
       return take_call_ring(payload);
+    case RecordKind::MemorySeries:
+      return take_memory_series(payload);
   }
   return false;
 }

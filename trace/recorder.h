@@ -22,6 +22,7 @@
 #include "trace/hash_index.h"
 #include "trace/layout.h"
 #include "trace/mapped_file.h"
+#include "trace/memory_layout.h"
 
 namespace devsan::trace {
 
@@ -76,6 +77,8 @@ class Recorder {
 
   void add_run_info(std::string_view key, std::string_view value) noexcept;
   void add_notice(std::string_view text) noexcept;
+  // Unlike the others it may be called in a signal handler.
+  void add_child_end(std::uint32_t pid, std::int32_t status) noexcept;
   void add_suppression(std::string_view file, std::int32_t line, std::string_view text,
                        std::string_view reason) noexcept;
   // Kept once per line; what is said of a line later is dropped.
@@ -97,10 +100,12 @@ class Recorder {
   static void set_taker(TrafficPayload* traffic, OperatorId op) noexcept;
   static void count_settled(TrafficPayload* traffic) noexcept;
 
-  // Records that change in place from then on, by the functions of trace/device_calls.h. Null when the file is full.
+  // Records that change in place from then on, by the functions of trace/device_calls.h and trace/memory_series.h. Null
+  // when the file is full.
   DeviceCallPayload* add_device_call(const DeviceCallPayload& fixed) noexcept;
   DeviceMemoryPayload* add_device_memory(const DeviceMemoryPayload& fixed) noexcept;
   CallRingPayload* add_call_ring() noexcept;
+  MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device) noexcept;
 
   std::uint32_t step() const noexcept;
   void set_step(std::uint32_t step) noexcept;

@@ -90,6 +90,11 @@ void Recorder::add_notice(std::string_view text) noexcept {
   add_record(base, RecordKind::Notice, NoticePayload{intern_string(text), 0, wall_clock_ns()});
 }
 
+void Recorder::add_child_end(std::uint32_t pid, std::int32_t status) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base != nullptr) add_record(base, RecordKind::ChildEnd, ChildEndPayload{pid, status, wall_clock_ns()});
+}
+
 void Recorder::add_suppression(std::string_view file, std::int32_t line, std::string_view text,
                                std::string_view reason) noexcept {
   std::byte* const base = writable_by_owner();
@@ -198,6 +203,18 @@ CallRingPayload* Recorder::add_call_ring() noexcept {
   ring->entry_count = kCallRingEntries;
   publish(place, RecordKind::CallRing, {place + kCallRingMutableBytes, sizeof(*ring) - kCallRingMutableBytes});
   return ring;
+}
+
+MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device) noexcept {
+  std::byte* const base = writable_by_owner();
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(MemorySeriesPayload)) : nullptr;
+  if (place == nullptr) return nullptr;
+  auto* const series = reinterpret_cast<MemorySeriesPayload*>(place);
+  series->kind = kind;
+  series->device = device;
+  constexpr std::size_t kFixed = sizeof(*series) - kMemorySeriesMutableBytes;
+  publish(place, RecordKind::MemorySeries, {place + kMemorySeriesMutableBytes, kFixed});
+  return series;
 }
 
 template <class Payload>

@@ -8,20 +8,12 @@
 #include <cstring>
 
 #include "trace/file_layout.h"
-#include "trace/process_info.h"
+#include "trace/process_end.h"
 
 namespace devsan::trace {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-
-// A process that runs may still write. One of another host, or of a container that cannot be seen from here, cannot be
-// asked; its host's name differs.
-bool has_ended(const FileHeader& header) noexcept {
-  const ProcessInfo here = this_process();
-  if (here.host != header.host || here.start_ticks == 0) return false;
-  return header.start_ticks != 0 && start_ticks_of(header.pid) != header.start_ticks;
-}
 
 std::uint64_t used_bytes(const FileHeader& header, SectionKind kind) noexcept {
   switch (kind) {
@@ -64,7 +56,8 @@ std::uint64_t give_back_unused(const char* path) noexcept {
   struct stat status {};
   const bool whole = read(fd, &header, sizeof header) == static_cast<ssize_t>(sizeof header) &&
                      fstat(fd, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == header.file_size;
-  if (whole && header.magic == kMagic && header.major_version == kMajorVersion && has_ended(header)) {
+  if (whole && header.magic == kMagic && header.major_version == kMajorVersion &&
+      has_ended(header).value_or(false)) {  // a process that runs may still write
     for (const Section& section : header.sections) bytes += give_back_section(fd, header, section);
   }
   close(fd);

@@ -248,3 +248,13 @@ def test_an_allocation_call_costs_at_most_300_ns_more(cuda):
     plain = best(cuda.plain)
     watched = best(lambda *command: cuda.run(*command)[0])
     assert (watched - plain) / 2 <= 300, (plain, watched)
+
+
+def test_the_documentation_names_every_call_of_the_list():
+    listed = (ROOT / "preload/cuda_calls.def").read_text()
+    documented = (ROOT / "docs/cuda-calls.md").read_text()
+    driver = set(re.findall(r"DEVSAN_CUDA_(?:CALL|TWICE)\(\w+, (cu\w+),", listed))
+    runtime = set(re.findall(r"DEVSAN_CUDA_RUNTIME_(?:CALL|TWICE)\((cuda\w+),", listed))
+    assert len(driver) > 40 and len(runtime) > 25
+    copies = {name for name in driver if name.startswith("cuMemcpy")}  # "and all its forms"
+    assert [name for name in sorted(driver - copies | runtime) if f"`{name}`" not in documented] == []

@@ -84,5 +84,5 @@ def test_it_shows_only_what_it_interposes_and_what_the_hooks_call(preload):
     assert recorder
     assert names - recorder == {
         "dlopen", "dlmopen", "dlsym", "dlvsym", "__cxa_atexit", "_exit", "_Exit", "quick_exit", "execve", "execv", "execvp",
-        "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "devsan_thread_block", "devsan_set_enabled",
-        "devsan_scope_kind", "devsan_scope_open", "devsan_scope_close"}
+        "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "wait", "waitpid", "wait3", "wait4", "waitid",
+        "devsan_thread_block", "devsan_set_enabled", "devsan_scope_kind", "devsan_scope_open", "devsan_scope_close"}

@@ -142,6 +142,15 @@ EXPORT int cuPointerGetAttribute(void* out, int attribute, Address address) {
   return SUCCESS;
 }
 
+/* As in the driver: unlike the one above it knows no invalid address. */
+EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** out, Address address) {
+  for (unsigned i = 0; i < count; ++i) {
+    *(unsigned*)out[i] = 0;
+    cuPointerGetAttribute(out[i], attributes[i], address);
+  }
+  return SUCCESS;
+}
+
 /* ---- the calls themselves */
 
 #define BEGIN(name)              \

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "report/build_endings.h"
 #include "report/render_json_parts.h"
 
 namespace devsan::report {
@@ -56,9 +57,34 @@ Json last_call_json(const LastDeviceCall& call) {
   return json;
 }
 
+Json point_json(const MemoryPoint& point) {
+  return {{"step", point.step},
+          {"used", point.used},
+          {"held", point.held},
+          {"time", text_or_null(iso_time(point.time_ns))}};
+}
+
+Json curve_json(const MemoryCurve& curve) {
+  Json points = Json::array();
+  for (const MemoryPoint& point : curve.points) points.push_back(point_json(point));
+  return {{"device", text_or_null(curve.device)}, {"peak", point_json(curve.peak)}, {"points", points}};
+}
+
 }  // namespace
 
-// Left out of a process that made no such call.
+Json ending_json(const Ending& ending) {
+  Json json = {{"signal", ending.signal != 0 ? Json(signal_name(ending.signal)) : Json(nullptr)}};
+  json["status"] = ending.status ? Json(*ending.status) : Json(nullptr);
+  json["oom_kills"] = ending.oom_kills ? Json(*ending.oom_kills) : Json(nullptr);
+  return json;
+}
+
+void add_memory_json(Json& json, const Process& process) {
+  if (process.memory.empty()) return;
+  json["memory"] = Json::array();
+  for (const MemoryCurve& curve : process.memory) json["memory"].push_back(curve_json(curve));
+}
+
 void add_device_calls_json(Json& json, const Process& process) {
   if (process.device_calls.empty()) return;
   Json calls = Json::array();

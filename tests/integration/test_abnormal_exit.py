@@ -1,0 +1,166 @@
+"""Processes that do not end by themselves are findings, with what they did last; those that do are none."""
+
+import signal
+import subprocess
+
+import pytest
+
+# Iterations at known lines, and an end.
+PROGRAM = """
+import multiprocessing, os, resource, signal, sys, time, torch
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+model = torch.nn.Linear(4, 4)
+def iterate(count):
+    for _ in range(count):
+        loss = model(torch.ones(2, 4)).sum()
+        loss.backward()
+        last = loss.detach() * 2  # the last operator
+iterate(5)
+{end}
+"""
+LAST_LINE = 9
+
+
+def program(end):
+    return PROGRAM.format(end=end)
+
+
+def abnormal(run):
+    return [f for f in run.findings if f["kind"] == "abnormal-exit"]
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS"])
+def test_a_process_that_a_signal_tore_down_is_a_finding_at_its_last_operator(run_python, name):
+    run = run_python(program(f"os.kill(os.getpid(), signal.{name})"))
+    assert run.status == 128 + getattr(signal, name)
+    [finding] = abnormal(run)
+    assert finding["severity"] == "error"
+    assert finding["ending"]["signal"] == name and finding["ending"]["status"] is None
+    assert finding["op"].startswith("aten::mul") and finding["where"]["line"] == LAST_LINE
+    assert finding["step"] == 4
+    assert f"was ended by {name}" in run.stderr
+    assert "kernel" not in run.stderr
+
+
+def test_killed_at_its_memory_peak_the_report_shows_the_curve(run_python, devsan):
+    leak = "kept = []\nfor step in range(30):\n    kept.append(torch.ones(1 << 18)); iterate(1); time.sleep(0.021)\n"
+    run = run_python(program(leak + "os.kill(os.getpid(), 9)"))
+    [finding] = abnormal(run)
+    assert finding["where"]["line"] == LAST_LINE
+    [process] = run.report["run"]["processes"]
+    used = [point["used"] for point in process["memory"][0]["points"]]
+    assert used[-1] - used[0] > 20 << 20 and process["memory"][0]["peak"]["used"] == max(used)
+    shown = subprocess.run([devsan, "view", run.out], capture_output=True, text=True, check=True).stdout
+    assert "Its memory until then" in shown and "The last operators, newest first" in shown
+
+
+def test_os_exit_with_a_status_is_told_from_a_kill(run_python):
+    run = run_python(program("os._exit(3)"))
+    assert run.status == 3
+    [finding] = abnormal(run)
+    assert finding["severity"] == "warning"
+    assert finding["ending"] == {"signal": None, "status": 3, "oom_kills": finding["ending"]["oom_kills"]}
+
+
+def test_the_file_alone_tells_a_kill_from_os_exit(run_python):
+    """Without `devsan run` nobody is told how the process ended."""
+    killed = run_python(program("os.kill(os.getpid(), 9)"), preload=True)
+    [finding] = abnormal(killed)
+    assert finding["severity"] == "warning" and finding["ending"]["signal"] is None
+    assert finding["where"]["line"] == LAST_LINE
+    assert abnormal(run_python(program("os._exit(3)"), preload=True)) == []
+
+
+@pytest.mark.parametrize("end", [
+    "pass", "sys.exit(3)", "raise SystemExit", "raise ValueError", "os._exit(0)", "os.kill(os.getpid(), signal.SIGTERM)",
+    "os.kill(os.getpid(), signal.SIGINT)", "os.execv('/bin/true', ['true'])",
+    "os.execv('/bin/sh', ['sh', '-c', 'kill -9 $$'])"])
+def test_other_ends_are_no_findings(run_python, end):
+    assert abnormal(run_python(program(end))) == []
+
+
+def test_a_worker_that_is_killed_is_a_finding_through_its_parent(run_python):
+    work = """
+def work():
+    iterate(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+for method in ("fork", "spawn"):
+    if __name__ == "__main__":
+        child = multiprocessing.get_context(method).Process(target=work)
+        child.start()
+        child.join()
+        print(child.exitcode)
+"""
+    run = run_python(program(work))
+    assert run.status == 0 and run.stdout.split() == ["-9", "-9"]
+    findings = abnormal(run)
+    assert sum(f["count"] for f in findings) == 2
+    assert all(f["ending"]["signal"] == "SIGKILL" and f["severity"] == "error" for f in findings)
+    assert all(f["where"]["line"] == LAST_LINE for f in findings)
+
+
+def test_workers_in_good_order_are_no_findings(run_python):
+    """Of a DataLoader, that are stopped early, that fail with a status, and that are terminated as daemons."""
+    work = """
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i): return torch.ones(3) * i
+def fail():
+    iterate(1)
+    sys.exit(4)
+def sleep():
+    iterate(1)
+    time.sleep(100)
+if __name__ == "__main__":
+    for keep in (False, True):
+        loader = torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2, persistent_workers=keep)
+        for batch in loader: pass
+        next(iter(loader))
+    child = multiprocessing.Process(target=fail)
+    child.start()
+    child.join()
+    multiprocessing.Process(target=sleep, daemon=True).start()
+    time.sleep(0.5)
+"""
+    run = run_python(program(work))
+    assert run.status == 0, run.stderr
+    assert abnormal(run) == []
+
+
+def test_a_suppression_silences_it(run_python, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("abnormal-exit\n")
+    run = run_python(program("os.kill(os.getpid(), 9)"), options=["--suppressions", str(rules)])
+    assert abnormal(run) == []
+    assert [f["kind"] for f in run.report["suppressed"]] == ["abnormal-exit"]
+
+
+def test_a_program_that_waits_for_many_children_hears_what_it_heard(run_python):
+    """All ways of waiting, with and without a place for the status."""
+    work = """
+def child(end):
+    pid = os.fork()
+    if pid == 0:
+        end()
+    return pid
+kill = lambda: os.kill(os.getpid(), 9)
+leave = lambda: os._exit(5)
+for end in (kill, leave):
+    print(os.waitpid(child(end), 0)[1])
+    child(end); print(os.wait()[1])
+    child(end); print(os.wait3(0)[1])
+    print(os.wait4(child(end), 0)[1])
+    pid = child(end)
+    for options in (os.WEXITED | os.WNOWAIT, os.WEXITED):
+        told = os.waitid(os.P_PID, pid, options)
+        print(told.si_code, told.si_status)
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError as error:
+    print(error.errno)
+"""
+    plain = run_python(program(work), plain=True)
+    run = run_python(program(work))
+    assert run.status == 0, run.stderr
+    assert run.stdout.split() == ["9"] * 4 + ["2", "9"] * 2 + [str(5 << 8)] * 4 + ["1", "5"] * 2 + ["10"]
+    assert (plain.status, plain.stdout) == (run.status, run.stdout)

@@ -1,0 +1,103 @@
+// Memory over time, kept within the bounds of its record; and how processes ended.
+#include "trace/memory_series.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "sample.h"
+#include "trace/process_end.h"
+
+namespace devsan::trace::testing {
+namespace {
+
+MemorySample sample_of(std::uint64_t number) {
+  return {static_cast<std::int64_t>(number), number * 100, number, static_cast<std::uint32_t>(number), 0};
+}
+
+TEST_CASE("a curve keeps its beginning, its end, its peak, and even distances between, however long it is") {
+  const std::uint64_t count = GENERATE(1, 2, 255, 256, 257, 258, 511, 512, 513, 514, 1000, 70'001);
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  MemorySeriesPayload* const series =
+      recorder->add_memory_series(SeriesKind::device, recorder->intern_device("cuda:0"));
+  REQUIRE(series != nullptr);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    MemorySample sample = sample_of(i);
+    if (i == count / 3) sample.used = 1'000'000'000;
+    add_sample(series, sample);
+  }
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.memory_series().size() == 1);
+  const MemorySeries& read = trace.memory_series()[0];
+  CHECK(read.kind == SeriesKind::device);
+  CHECK(trace.device_name(read.device) == "cuda:0");
+  CHECK(read.samples.size() <= kSeriesSamples + 1);
+  CHECK(read.samples.size() >= std::min<std::uint64_t>(count, kSeriesSamples / 2));
+  CHECK(read.samples.front().step == 0);
+  CHECK(read.samples.back().step == count - 1);
+  REQUIRE(read.peak);
+  CHECK(read.peak->step == count / 3);
+  const std::uint32_t distance = read.samples.size() > 2 ? read.samples[1].step : 1;
+  for (std::size_t i = 0; i + 1 < read.samples.size(); ++i) CHECK(read.samples[i].step == i * distance);
+}
+
+TEST_CASE("a curve that was being thinned out when its process ended reads as it was before or after") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  MemorySeriesPayload* const series = recorder->add_memory_series(SeriesKind::host, DeviceSlot::none);
+  for (std::uint64_t i = 0; i < kSeriesSamples; ++i) add_sample(series, sample_of(i));
+  for (std::size_t i = 1; i < 10; ++i) store_sample(series->samples[i], series->samples[i * 2]);
+  atom(series->samples[10].number).store(0);  // about to be written
+  const MemorySeries read = read_trace(*recorder).memory_series()[0];
+  for (std::size_t i = 0; i + 1 < read.samples.size(); ++i) {
+    CHECK(read.samples[i].step < read.samples[i + 1].step);
+    CHECK(read.samples[i].used == read.samples[i].step * 100);
+  }
+  CHECK(read.samples.back().step == kSeriesSamples - 1);
+}
+
+TEST_CASE("the ends of children are kept with their time") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  recorder->add_child_end(4711, SIGKILL);
+  recorder->add_child_end(4712, 3 << 8);
+  const TraceFile trace = read_trace(*recorder);
+  REQUIRE(trace.child_ends().size() == 2);
+  CHECK(trace.child_ends()[0].pid == 4711);
+  CHECK(WTERMSIG(trace.child_ends()[0].status) == SIGKILL);
+  CHECK(WEXITSTATUS(trace.child_ends()[1].status) == 3);
+  CHECK(trace.child_ends()[0].time_ns >= trace.header().start_time_ns);
+}
+
+TEST_CASE("who waited for a process can tell its end to its trace, and to no other") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  CHECK(read_trace(*recorder).header().told_end.known == 0);
+  CHECK(!tell_end(recorder->path(), pid + 1, {1, SIGKILL, 0, 0}));
+  CHECK(read_trace(*recorder).header().told_end.known == 0);
+  CHECK(tell_end(recorder->path(), pid, {1, SIGKILL, 2, 1}));
+  const ToldEnd told = read_trace(*recorder).header().told_end;
+  CHECK(told.known == 1);
+  CHECK(told.status == SIGKILL);
+  CHECK(told.oom_kills == 2);
+  CHECK(told.oom_known == 1);
+  CHECK(!tell_end((directory.path() / "none").c_str(), pid, {1, 0, 0, 0}));
+}
+
+TEST_CASE("a process that runs has not ended, and of another host's nobody knows") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  FileHeader header = read_trace(*recorder).header();
+  CHECK(has_ended(header) == std::optional(false));
+  header.start_ticks += 1;  // its pid belongs to another by now
+  CHECK(has_ended(header) == std::optional(true));
+  header.host = {'e', 'l', 's', 'e'};
+  CHECK(!has_ended(header));
+}
+
+}  // namespace
+}  // namespace devsan::trace::testing

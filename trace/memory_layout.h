@@ -1,0 +1,147 @@
+// The bytes of those records of a trace file that are about memory and about calls of a device's driver: the rest of
+// the contract that trace/file_layout.h begins, with the same rules.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/file_layout.h"
+
+namespace devsan::trace {
+
+// ---- calls of a device's driver and runtime (CUDA's)
+
+enum class DeviceCallKind : std::uint8_t {
+  none = 0,
+#define DEVSAN_DEVICE_CALL(enumerator, number, name, text) enumerator = number,
+#include "trace/device_call_kinds.def"
+#undef DEVSAN_DEVICE_CALL
+};
+
+enum class MemorySpace : std::uint8_t {
+  none = 0,
+#define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) enumerator = number,
+#include "trace/memory_spaces.def"
+#undef DEVSAN_MEMORY_SPACE
+};
+
+// Of a copy. Memory that both sides can use counts as the device's.
+enum class CopyDirection : std::uint8_t {
+  none = 0,
+  host_to_device = 1,
+  device_to_host = 2,
+  device_to_device = 3,
+  host_to_host = 4,
+};
+
+enum DeviceCallFlags : std::uint8_t {
+  kAsyncCall = 1,     // it was asked to be asynchronous
+  kCapturedCall = 2,  // it became a node of a graph that is being captured, and was not carried out
+  kPageableCall = 4,  // a copy from or to host memory that is not pinned
+  kHostWaited = 8,    // when it came back, the work before it was done: a wait, a query that said so, a blocking copy
+};
+
+// One counter for each call, device, and what else tells its uses apart. The fields before `call` change in place, and
+// the checksum starts behind them. An attempt that failed, or that was captured, is not among `calls`.
+struct DeviceCallPayload {
+  std::uint64_t calls;
+  std::uint64_t failed;
+  std::uint64_t captured;
+  std::uint64_t waits;    // of `calls`: after how many the host knew that the work before was done
+  std::uint64_t bytes;    // of `calls`
+  std::uint64_t wait_ns;  // that the host spent in those that wait
+  StringId call;          // "cudaMemcpyAsync"
+  DeviceCallKind kind;
+  DeviceSlot device;  // none where it is not known
+  MemorySpace space;
+  CopyDirection direction;
+  std::uint8_t flags;  // kAsyncCall, kPageableCall
+  std::uint8_t reserved[7];
+};
+static_assert(sizeof(DeviceCallPayload) == 64);
+inline constexpr std::size_t kDeviceCallMutableBytes = offsetof(DeviceCallPayload, call);
+
+// One for each device and space. The fields before `device` change in place.
+struct DeviceMemoryPayload {
+  std::uint64_t live;  // bytes
+  std::uint64_t peak;
+  std::uint64_t blocks;     // allocations that `live` is the sum of
+  std::uint64_t untracked;  // allocations that there was no room to remember: neither they nor their frees count
+  std::uint32_t peak_step;
+  std::uint32_t reserved_in_place;
+  DeviceSlot device;  // none: the host, or not known
+  MemorySpace space;
+  std::uint8_t reserved[6];
+};
+static_assert(sizeof(DeviceMemoryPayload) == 48);
+inline constexpr std::size_t kDeviceMemoryMutableBytes = offsetof(DeviceMemoryPayload, device);
+
+struct DeviceCallEvent {
+  std::int64_t time_ns;  // CLOCK_REALTIME, when the call had come back
+  std::uint64_t
+      address;  // of what was allocated, freed, mapped or copied to; of an event; a handle. Never dereferenced
+  std::uint64_t bytes;
+  std::uint64_t context;  // that was current on the thread; 0 unknown
+  std::uint64_t stream;   // as the call was given it
+  std::uint32_t tid;
+  std::uint32_t step;
+  StringId call;
+  std::uint16_t result;  // 0: it succeeded
+  DeviceSlot device;
+  DeviceCallKind kind;
+  std::uint8_t flags;  // DeviceCallFlags
+  MemorySpace space;
+  CopyDirection direction;
+  std::uint8_t reserved;
+  std::uint32_t sequence;  // low half of its number plus 1, stored last: tells whether the entry is whole
+};
+static_assert(sizeof(DeviceCallEvent) == 64);
+
+inline constexpr std::size_t kCallRingEntries = 1024;
+
+// Event number n is at index n % kCallRingEntries. All of it changes in place but `entry_count`.
+struct CallRingPayload {
+  std::uint64_t next;  // events so far
+  std::array<DeviceCallEvent, kCallRingEntries> entries;
+  std::uint64_t entry_count;  // kCallRingEntries
+};
+inline constexpr std::size_t kCallRingMutableBytes = offsetof(CallRingPayload, entry_count);
+static_assert(sizeof(CallRingPayload) == sizeof(DeviceCallEvent) * kCallRingEntries + 16);
+
+// ---- memory over time
+
+enum class SeriesKind : std::uint8_t {
+  none = 0,
+#define DEVSAN_MEMORY_SERIES(enumerator, number, name, text) enumerator = number,
+#include "trace/memory_series.def"
+#undef DEVSAN_MEMORY_SERIES
+};
+
+struct MemorySample {
+  std::int64_t time_ns;  // CLOCK_REALTIME
+  std::uint64_t used;    // bytes; what `used` and `held` are is told by the kind of series
+  std::uint64_t held;
+  std::uint32_t step;
+  std::uint32_t number;  // from 1, of the samples that were offered; 0: it is not there
+};
+static_assert(sizeof(MemorySample) == 32);
+
+inline constexpr std::size_t kSeriesSamples = 256;
+
+// One for each device, and one for the host. All but the last word changes in place.
+struct MemorySeriesPayload {
+  std::uint64_t offered;  // samples in the process's life
+  std::uint32_t stride;   // one of so many is kept; 0 as long as it is 1
+  std::uint32_t reserved_in_place;
+  MemorySample latest;
+  MemorySample peak;  // that with the most in use
+  std::array<MemorySample, kSeriesSamples> samples;
+  DeviceSlot device;  // none: the host
+  SeriesKind kind;
+  std::uint8_t reserved[6];
+};
+static_assert(sizeof(MemorySeriesPayload) == 32 * kSeriesSamples + 88);
+inline constexpr std::size_t kMemorySeriesMutableBytes = offsetof(MemorySeriesPayload, device);
+
+}  // namespace devsan::trace

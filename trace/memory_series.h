@@ -1,0 +1,45 @@
+// Keeps a record of memory over time within its bounds: when it is full, every second sample goes, and from then on
+// half as many are taken. One thread at a time; a process killed at any instruction leaves whole samples.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "trace/file_access.h"
+#include "trace/memory_layout.h"
+
+namespace devsan::trace {
+
+// A sample without its number is not there.
+inline void store_sample(MemorySample& place, const MemorySample& sample) noexcept {
+  atom(place.number).store(0, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+  MemorySample unnumbered = sample;
+  unnumbered.number = 0;
+  place = unnumbered;
+  atom(place.number).store(sample.number, std::memory_order_release);
+}
+
+// `sample.number` is set here.
+inline void add_sample(MemorySeriesPayload* series, MemorySample sample) noexcept {
+  if (series == nullptr) return;
+  const std::uint64_t count = series->offered;
+  sample.number = static_cast<std::uint32_t>(count) + 1;
+  store_sample(series->latest, sample);
+  if (sample.used > series->peak.used || count == 0) store_sample(series->peak, sample);
+  const std::uint32_t stride = series->stride != 0 ? series->stride : 1;
+  if (count % stride == 0) {
+    std::uint64_t at = count / stride;
+    if (at == kSeriesSamples) {
+      for (std::size_t i = 1; i < kSeriesSamples / 2; ++i) store_sample(series->samples[i], series->samples[i * 2]);
+      for (std::size_t i = kSeriesSamples / 2; i < kSeriesSamples; ++i) atom(series->samples[i].number).store(0);
+      series->stride = stride * 2;
+      at /= 2;
+    }
+    store_sample(series->samples[at], sample);
+  }
+  atom(series->offered).store(count + 1, std::memory_order_release);
+}
+
+}  // namespace devsan::trace
