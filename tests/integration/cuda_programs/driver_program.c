@@ -244,9 +244,15 @@ static void cost(void) {
 #ifndef DIRECT
 static void* driver;
 
-static void* by_symbol(const char* name) { return dlsym(driver, name); }
-static void* by_scope(const char* name) { return dlsym(RTLD_DEFAULT, name); }
-static void* by_version(const char* name) { return dlvsym(driver, name, "FAKE_1"); }
+static void* by_symbol(const char* name) {
+  return dlsym(driver, name);
+}
+static void* by_scope(const char* name) {
+  return dlsym(RTLD_DEFAULT, name);
+}
+static void* by_version(const char* name) {
+  return dlvsym(driver, name, "FAKE_1");
+}
 
 static int proc_version = 12040, proc_flags;
 

@@ -18,22 +18,30 @@ static void* entry(const char* name) {
 }
 
 static int entered; /* of this runtime, when there are two */
-int runtime_entered(void) { return entered; }
+int runtime_entered(void) {
+  return entered;
+}
 
 int cudaMalloc(void** out, size_t bytes) {
   ++entered;
   return ((int (*)(void**, size_t))entry("cuMemAlloc"))(out, bytes);
 }
-int cudaFree(void* address) { return ((int (*)(void*))entry("cuMemFree"))(address); }
+int cudaFree(void* address) {
+  return ((int (*)(void*))entry("cuMemFree"))(address);
+}
 int cudaHostAlloc(void** out, size_t bytes, unsigned flags) {
   return ((int (*)(void**, size_t, unsigned))entry("cuMemHostAlloc"))(out, bytes, flags);
 }
-int cudaFreeHost(void* address) { return ((int (*)(void*))entry("cuMemFreeHost"))(address); }
+int cudaFreeHost(void* address) {
+  return ((int (*)(void*))entry("cuMemFreeHost"))(address);
+}
 int cudaMemcpy(void* target, const void* source, size_t bytes, int kind) {
   if (kind == 1) return ((int (*)(void*, const void*, size_t))entry("cuMemcpyHtoD"))(target, source, bytes);
   return ((int (*)(void*, const void*, size_t))entry("cuMemcpyDtoH"))(target, source, bytes);
 }
-int cudaDeviceSynchronize(void) { return ((int (*)(void))entry("cuCtxSynchronize"))(); }
+int cudaDeviceSynchronize(void) {
+  return ((int (*)(void))entry("cuCtxSynchronize"))();
+}
 
 void use_device(int device) { /* cudaSetDevice, as far as it is needed here */
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -13,15 +13,24 @@ static __thread Context current;
 static char contexts[DEVICES];
 static unsigned long next_address[DEVICES];
 static unsigned long next_handle = 1;
-static struct { const char* name; int result; } failures[FAILURES];
+static struct {
+  const char* name;
+  int result;
+} failures[FAILURES];
 static struct { int device, capturing; } streams[STREAMS];
 static int stream_count;
-static struct { char* begin; size_t bytes; } pinned[PINNED];
+static struct {
+  char* begin;
+  size_t bytes;
+} pinned[PINNED];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- counting, and failing when told to */
 
-static struct { const char* name; unsigned long entered; } calls[] = {
+static struct {
+  const char* name;
+  unsigned long entered;
+} calls[] = {
 #define NAME(name, parameters, arguments) {#name, 0},
     FAKE_CALLS(NAME)
 #undef NAME
@@ -58,8 +67,12 @@ EXPORT unsigned long fake_entered(const char* name) {
 
 /* ---- contexts, streams, addresses */
 
-static int device_of_context(void) { return current == NULL ? -1 : (int)((char*)current - contexts); }
-static Address base_of(int device) { return (Address)(0x50 + device) << 40; }
+static int device_of_context(void) {
+  return current == NULL ? -1 : (int)((char*)current - contexts);
+}
+static Address base_of(int device) {
+  return (Address)(0x50 + device) << 40;
+}
 
 static int new_address(Address* out, int device, size_t bytes) {
   if (device < 0) return 201; /* CUDA_ERROR_INVALID_CONTEXT */
@@ -67,7 +80,9 @@ static int new_address(Address* out, int device, size_t bytes) {
   return SUCCESS;
 }
 
-EXPORT int cuInit(unsigned flags) { return SUCCESS; }
+EXPORT int cuInit(unsigned flags) {
+  return SUCCESS;
+}
 EXPORT int cuDevicePrimaryCtxRetain(Context* out, int device) {
   *out = &contexts[device];
   return SUCCESS;
@@ -93,7 +108,9 @@ static int index_of(Stream stream) {
   const uint64_t index = (stream - 0x5000) / 16;
   return stream >= 0x5000 && index < STREAMS ? (int)index : -1;
 }
-EXPORT void fake_capture(Stream stream, int capturing) { streams[index_of(stream)].capturing = capturing; }
+EXPORT void fake_capture(Stream stream, int capturing) {
+  streams[index_of(stream)].capturing = capturing;
+}
 EXPORT int cuStreamIsCapturing(Stream stream, int* out) {
   if (stream == 0) abort(); /* the legacy stream, which must not be asked about */
   *out = index_of(stream) >= 0 && streams[index_of(stream)].capturing;
@@ -153,7 +170,7 @@ EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** 
 
 /* ---- the calls themselves */
 
-#define BEGIN(name)              \
+#define BEGIN(name)                \
   const int failed = begin(#name); \
   if (failed != SUCCESS) return failed
 
@@ -277,7 +294,12 @@ DOES_NOTHING(cuEventQuery, (Event event))
 
 /* ---- the driver's own way to give its functions: not by the names that it exports */
 
-static const struct { const char* base; int since; int per_thread; void* function; } entry_points[] = {
+static const struct {
+  const char* base;
+  int since;
+  int per_thread;
+  void* function;
+} entry_points[] = {
     {"cuInit", 2000, 0, cuInit},
     {"cuCtxSetCurrent", 4000, 0, cuCtxSetCurrent},
     {"cuGetProcAddress", 11030, 0, cuGetProcAddress},

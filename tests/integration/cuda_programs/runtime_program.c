@@ -1,7 +1,7 @@
 /* Uses the runtime, shared or linked into it. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stddef.h>
 
 int torch_op(int x);
 int cudaMalloc(void** out, size_t bytes);

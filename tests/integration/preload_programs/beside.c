@@ -4,7 +4,9 @@
 extern int torch_neighbour_initialising;
 extern int __cxa_atexit(void (*)(void*), void*, void*);
 extern void* __dso_handle;
-static void at_end(void* unused) { (void)unused; }
+static void at_end(void* unused) {
+  (void)unused;
+}
 
 __attribute__((constructor)) static void initialise(void) {
   torch_neighbour_initialising = 1;
@@ -12,4 +14,6 @@ __attribute__((constructor)) static void initialise(void) {
   torch_neighbour_initialising = 0;
 }
 
-int beside(void) { return 0; }
+int beside(void) {
+  return 0;
+}

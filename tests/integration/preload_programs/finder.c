@@ -6,7 +6,9 @@
 static int early_found;
 
 /* Runs before the constructor of a preloaded library. */
-__attribute__((constructor)) static void begin(void) { early_found = dlsym(RTLD_DEFAULT, "malloc") != NULL; }
+__attribute__((constructor)) static void begin(void) {
+  early_found = dlsym(RTLD_DEFAULT, "malloc") != NULL;
+}
 
 static void show(const char* how, void* handle) {
   int (*sibling)(void) = handle ? (int (*)(void))dlsym(handle, "sibling") : NULL;
@@ -30,4 +32,6 @@ const char* next_strlen(void) {
   void* next = dlsym(RTLD_NEXT, "strlen");
   return next != NULL && dladdr(next, &info) != 0 ? info.dli_fname : "none";
 }
-unsigned long strlen_of_finder(void) { return 0; }
+unsigned long strlen_of_finder(void) {
+  return 0;
+}

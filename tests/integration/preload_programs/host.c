@@ -4,7 +4,9 @@
 #include <string.h>
 
 static int (*registered)(int);
-void register_plugin(int (*entry)(int)) { registered = entry; }
+void register_plugin(int (*entry)(int)) {
+  registered = entry;
+}
 
 int main(int argc, char** argv) {
   void* plugin = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);

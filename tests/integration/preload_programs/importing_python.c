@@ -4,9 +4,15 @@
 
 const int PyModuleDef_Type;
 static int main_interpreter, other_interpreter;
-const char* Py_GetVersion(void) { return "3.11.2 (main) [GCC]"; }
-void* PyInterpreterState_Main(void) { return &main_interpreter; }
-void* PyInterpreterState_Get(void) { return IN_MAIN ? &main_interpreter : &other_interpreter; }
+const char* Py_GetVersion(void) {
+  return "3.11.2 (main) [GCC]";
+}
+void* PyInterpreterState_Main(void) {
+  return &main_interpreter;
+}
+void* PyInterpreterState_Get(void) {
+  return IN_MAIN ? &main_interpreter : &other_interpreter;
+}
 
 int main(int argc, char** argv) {
   (void)argc;

@@ -11,7 +11,9 @@
 void find_sibling(void);
 const char* next_strlen(void);
 
-static const char* base(const char* path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
+static const char* base(const char* path) {
+  return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
 
 static const char* owner(void* address) {
   Dl_info info;
@@ -31,7 +33,9 @@ static void* fails_alone(void* unused) {
 }
 
 static int reached;
-int found_by_default(void) { return ++reached; }
+int found_by_default(void) {
+  return ++reached;
+}
 
 int main(void) {
   pthread_t thread;

@@ -13,4 +13,6 @@ void* malloc(size_t size) {
   return real_malloc(size);
 }
 
-__attribute__((destructor)) static void end(void) { fprintf(stderr, "malloc was called: %d\n", calls > 0); }
+__attribute__((destructor)) static void end(void) {
+  fprintf(stderr, "malloc was called: %d\n", calls > 0);
+}

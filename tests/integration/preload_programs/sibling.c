@@ -1,1 +1,3 @@
-int sibling(void) { return WHICH; }
+int sibling(void) {
+  return WHICH;
+}

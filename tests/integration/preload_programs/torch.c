@@ -5,7 +5,9 @@
 int torch_ready;
 int torch_neighbour_initialising; /* set by beside.c */
 
-static void at_end(void* unused) { (void)unused; }
+static void at_end(void* unused) {
+  (void)unused;
+}
 extern int __cxa_atexit(void (*)(void*), void*, void*);
 extern void* __dso_handle;
 
@@ -17,6 +19,10 @@ __attribute__((constructor)) static void initialise(void) {
   torch_ready = 1;
 }
 
-int torch_op(int x) { return x; }
+int torch_op(int x) {
+  return x;
+}
 /* Through the library's own table, as libtorch calls its operators. */
-int torch_nested(int x) { return torch_op(x); }
+int torch_nested(int x) {
+  return torch_op(x);
+}
