@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("command", [
-    ["ls", "-la", "/"], ["ls", "/none"], ["bash", "-c", "echo out; echo err >&2; exit 3"], ["bash", "-c", "kill -9 $$"],
+    ["ls", "-la", "/usr"], ["ls", "/none"], ["bash", "-c", "echo out; echo err >&2; exit 3"], ["bash", "-c", "kill -9 $$"],
     ["bash", "-c", "(echo sub; exec echo replaced) | cat; set | grep -v LD_PRELOAD | grep -c DEVSAN"],
     [sys.executable, "-c", "pass"], [sys.executable, "-c", SEES_ITSELF], [sys.executable, "-c", "import os; os._exit(9)"],
     [sys.executable, "-c", "raise KeyError('x')"], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libnone.so')"]],
