@@ -44,8 +44,8 @@ def torch_libraries(python):
 
 
 def test_operators_are_reached_in_children_of_every_kind(preload, toys, python, torch_libraries):
-    hooks = toys.shared("counting/libdevsan_torch.so", "counting_hooks.c", f"-L{torch_libraries}", "-ltorch_cpu",
-                        "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+    hooks = toys.shared("counting/libdevsan_torch.so", "counting_hooks.cpp", "-std=c++20", f"-L{torch_libraries}",
+                        "-ltorch_cpu", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
     program = preload.folder / "children.py"
     program.write_text(IN_CHILDREN)
     command = (python, "-B", "-W", "ignore", program)
