@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -54,15 +56,21 @@ inline void count_released(DeviceMemoryPayload* memory, std::uint64_t bytes) noe
   atom(memory->live).fetch_sub(bytes, std::memory_order_relaxed);
 }
 
+// The entry's number is taken away before the rest changes, and given last. Word by word and each at once: a thread
+// that is kCallRingEntries calls behind may be at the same entry.
 inline void note_call(CallRingPayload* ring, const DeviceCallEvent& event) noexcept {
   if (ring == nullptr) return;
+  using Words = std::array<std::uint32_t, sizeof(DeviceCallEvent) / sizeof(std::uint32_t)>;
+  constexpr std::size_t kSequence = offsetof(DeviceCallEvent, sequence) / sizeof(std::uint32_t);
   const std::uint64_t number = atom(ring->next).fetch_add(1, std::memory_order_relaxed);
   DeviceCallEvent& entry = ring->entries[number % kCallRingEntries];
-  atom(entry.sequence).store(0, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_release);
-  DeviceCallEvent unfinished = event;
-  unfinished.sequence = 0;
-  entry = unfinished;
+  // An exchange, so that nothing is written before it; a fence would do, but ThreadSanitizer knows none.
+  atom(entry.sequence).exchange(0, std::memory_order_acq_rel);
+  const Words words = std::bit_cast<Words>(event);
+  auto* const place = reinterpret_cast<std::uint32_t*>(&entry);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i != kSequence) atom(place[i]).store(words[i], std::memory_order_relaxed);
+  }
   atom(entry.sequence).store(static_cast<std::uint32_t>(number) + 1, std::memory_order_release);
 }
 

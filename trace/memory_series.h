@@ -13,8 +13,7 @@ namespace devsan::trace {
 
 // A sample without its number is not there.
 inline void store_sample(MemorySample& place, const MemorySample& sample) noexcept {
-  atom(place.number).store(0, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_release);
+  atom(place.number).exchange(0, std::memory_order_acq_rel);  // nothing is written before it
   MemorySample unnumbered = sample;
   unnumbered.number = 0;
   place = unnumbered;
