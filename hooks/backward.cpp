@@ -19,6 +19,7 @@
 #include "hooks/sites.h"
 #include "hooks/thread_caches.h"
 #include "hooks/thread_start.h"
+#include "hooks/torch_function.h"
 
 namespace devsan::hooks {
 
@@ -119,7 +120,6 @@ trace::SiteId backward_call_site() noexcept {
 
 // torch::autograd::Engine::execute and ::evaluate_function as plain functions of the same calling convention: a member
 // function takes `this` as its first argument. Weak: a torch that lacks one of them leaves the phase unknown.
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 std::vector<at::Tensor>
 engine_execute(void* engine, const void* roots, const void* inputs, bool keep_graph, bool create_graph, bool accumulate_grad, const void* outputs) __asm__(
     "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_")
@@ -127,7 +127,6 @@ engine_execute(void* engine, const void* roots, const void* inputs, bool keep_gr
 void evaluate_function(void* engine, void* graph_task, void* node, void* inputs, const void* ready_queue) __asm__(
     "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_"
     "11InputBufferERKS2_INS0_10ReadyQueueEE") DEVSAN_TORCH_FUNCTION;
-#undef DEVSAN_TORCH_FUNCTION
 
 namespace {
 

@@ -26,12 +26,12 @@
 #include "hooks/storage_release.h"
 #include "hooks/thread_caches.h"
 #include "hooks/thread_start.h"
+#include "hooks/torch_function.h"
 #include "hooks/traffic.h"
 
 namespace devsan::hooks {
 
 // Functions of torch as plain functions of the same calling convention. Weak: without them such calls stay unseen.
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 // c10::Dispatcher::runRecordFunction(RecordFunction&, reference_wrapper<const FunctionSchema>, DispatchKey,
 // DispatchKeySet[, ArrayRef<const IValue>])
 void run_record_function(at::RecordFunction& guard, const c10::FunctionSchema& schema, std::uint16_t key, std::uint64_t keys, const c10::IValue* arguments, std::size_t count) __asm__(
@@ -45,7 +45,6 @@ void run_record_function_without_arguments(at::RecordFunction& guard, const c10:
 // the result's place comes first, and is returned. So the wrapper can go on to it by a jump.
 void* get_step_callbacks(void* result, at::RecordScope scope) __asm__(
     "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") DEVSAN_TORCH_FUNCTION;
-#undef DEVSAN_TORCH_FUNCTION
 
 namespace {
 

@@ -11,12 +11,12 @@
 #include "hooks/operator_table.h"
 #include "hooks/python_library.h"
 #include "hooks/runtime.h"
+#include "hooks/torch_function.h"
 
 namespace devsan::hooks {
 
 // Functions of torch as plain functions of the same calling convention: a result that is an object is a first argument,
 // an object that is passed by value an address. Weak: not every release has all of them.
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 // c10::IValue torch::jit::toIValue(py::handle, const c10::TypePtr&, std::optional<int32_t>): every argument of
 // torch.ops.X.Y(…) and of a scripted function that Python calls.
 #define DEVSAN_TO_IVALUE                             \
@@ -35,7 +35,6 @@ std::int32_t aoti_torch_call_dispatcher(const char* name, const char* overload,
                                         void* stack) __asm__("aoti_torch_call_dispatcher") DEVSAN_TORCH_FUNCTION;
 std::int32_t torch_call_dispatcher(const char* name, const char* overload, void* stack,
                                    std::uint64_t version) __asm__("torch_call_dispatcher") DEVSAN_TORCH_FUNCTION;
-#undef DEVSAN_TORCH_FUNCTION
 
 namespace {
 

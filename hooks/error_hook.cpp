@@ -6,6 +6,7 @@
 
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
+#include "hooks/torch_function.h"
 
 namespace devsan::hooks {
 
@@ -16,12 +17,10 @@ namespace devsan::hooks {
 #else
 #define DEVSAN_STRING "Ss"
 #endif
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 void complete_error(void* self, c10::SourceLocation location, std::string message) __asm__(
     "_ZN3c105ErrorC1ENS_14SourceLocationE" DEVSAN_STRING) DEVSAN_TORCH_FUNCTION;
 void base_error(void* self, c10::SourceLocation location, std::string message) __asm__(
     "_ZN3c105ErrorC2ENS_14SourceLocationE" DEVSAN_STRING) DEVSAN_TORCH_FUNCTION;
-#undef DEVSAN_TORCH_FUNCTION
 #undef DEVSAN_STRING
 
 namespace {

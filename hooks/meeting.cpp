@@ -1,7 +1,5 @@
 #include "hooks/meeting.h"
 
-#include <time.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <exception>
@@ -25,6 +23,7 @@
 #include "hooks/thread_caches.h"
 #include "hooks/thread_start.h"
 #include "hooks/thrown_exception.h"
+#include "trace/clock.h"
 
 namespace devsan::hooks {
 
@@ -32,12 +31,6 @@ namespace {
 
 bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != text.npos;
-}
-
-std::int64_t now_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 std::uint64_t device_digest(std::span<const trace::OperandRecord> operands) noexcept {
@@ -169,7 +162,7 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
   if (state.backward_depth != 0) forward_count = frames_of_site(forward_origin(state).site, forward);
   trace::MeetingPayload fixed{};
   fixed.flags = details.flags;
-  fixed.time_ns = now_ns();
+  fixed.time_ns = trace::wall_clock_ns();
   fixed.message = details.message;
   fixed.site = details.site;
   fixed.op = details.op;

@@ -3,7 +3,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fcntl.h>
-#include <time.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "hooks/runtime.h"
+#include "trace/clock.h"
 #include "trace/memory_series.h"
 
 // Before that version the allocators of devices have no interface in common.
@@ -29,12 +29,6 @@ namespace {
 
 constexpr std::int64_t kInterval = 20'000'000;  // nanoseconds from one look to the next
 constexpr std::size_t kDevices = 64;
-
-std::int64_t nanoseconds(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // Of the process itself: what is resident of it, less what is of files or shared. 0 where it cannot be read.
 std::uint64_t own_bytes() noexcept {
@@ -110,7 +104,7 @@ void look(std::uint32_t step) noexcept {
     curves.devices.fill(nullptr);
   }
   trace::MemorySample sample{};
-  sample.time_ns = nanoseconds(CLOCK_REALTIME);
+  sample.time_ns = trace::wall_clock_ns();
   sample.step = step;
   look_at_host(sample);
   try {
@@ -122,7 +116,7 @@ void look(std::uint32_t step) noexcept {
 }  // namespace
 
 void sample_memory(std::uint32_t step) noexcept {
-  const std::int64_t now = nanoseconds(CLOCK_MONOTONIC);
+  const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
   if (now < next_look.load(std::memory_order_relaxed)) return;
   bool idle = false;
   // A child of a fork that came while its parent was looking never looks itself.

@@ -1,11 +1,9 @@
 // Where PyTorch gives the address of a tensor's memory away: to NumPy and through DLPack. What is read there is no
 // operator.
-
 #include "hooks/operator_table.h"
 #include "hooks/python_library.h"
+#include "hooks/torch_function.h"
 #include "hooks/traffic.h"
-
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 
 namespace devsan::hooks {
 

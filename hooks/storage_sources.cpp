@@ -9,6 +9,7 @@
 #include "hooks/call.h"
 #include "hooks/operator_table.h"
 #include "hooks/runtime.h"
+#include "hooks/torch_function.h"
 
 namespace at {
 class TensorMaker;
@@ -18,11 +19,9 @@ namespace devsan::hooks {
 
 // at::TensorMaker::make_tensor, which is behind at::from_blob, as a plain function of the same calling convention, and
 // at::storage_copy. Weak: without one of them, what it makes stays without a history.
-#define DEVSAN_TORCH_FUNCTION __attribute__((weak, visibility("default")))
 at::Tensor make_tensor(at::TensorMaker* maker) __asm__("_ZN2at11TensorMaker11make_tensorEv") DEVSAN_TORCH_FUNCTION;
 void storage_copy(c10::Storage& to, const c10::Storage& from,
                   bool non_blocking) __asm__("_ZN2at12storage_copyERN3c107StorageERKS1_b") DEVSAN_TORCH_FUNCTION;
-#undef DEVSAN_TORCH_FUNCTION
 
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "hooks/stack.h"
 #include "hooks/thread_caches.h"
 #include "hooks/traffic_table.h"
+#include "trace/clock.h"
 
 namespace devsan::hooks {
 
@@ -71,12 +71,6 @@ bool current_stream(const c10::TensorImpl* tensor, StreamKey* stream) noexcept {
 // be pending.
 bool waits_are_seen() noexcept {
   return runtime.host->options.simulated_devices > 0;
-}
-
-std::int64_t now_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // Where the program is. Threads of autograd's engine have no Python frames: there it is the line that called backward.
@@ -131,7 +125,7 @@ trace::TrafficPayload* write(const ThreadState& state, const Event& event,
   fixed.bytes = event.bytes;
   fixed.steps = 1;
   fixed.step = fixed.last_step = runtime.step.load(std::memory_order_relaxed);
-  fixed.time_ns = now_ns();
+  fixed.time_ns = trace::wall_clock_ns();
   fixed.site = event.site.id;
   fixed.cause = event.cause;
   fixed.op = event.op;

@@ -48,18 +48,8 @@ constinit Question<void*, int, std::uint64_t> g_pointer("cuPointerGetAttribute")
 constinit Question<unsigned, const int*, void**, std::uint64_t> g_any_pointer("cuPointerGetAttributes");
 constinit std::atomic<const void*> g_driver{nullptr};  // where its object lies
 
-bool contains(const dl_phdr_info& info, const void* address) noexcept {
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && wanted >= begin && wanted - begin < segment.p_memsz) return true;
-  }
-  return false;
-}
-
 int take_functions(dl_phdr_info* info, std::size_t, void* function) noexcept {
-  if (!contains(*info, function)) return 0;
+  if (!holds(*info, function)) return 0;
   const ElfImage driver(*info);
   if (driver.dynamic() == nullptr || g_driver.exchange(driver.dynamic()) == driver.dynamic()) return 1;
   g_context.find_in(driver);
@@ -80,7 +70,7 @@ struct Export {
 
 int find_export(dl_phdr_info* info, std::size_t, void* data) noexcept {
   auto* const wanted = static_cast<Export*>(data);
-  if (!contains(*info, wanted->function)) return 0;
+  if (!holds(*info, wanted->function)) return 0;
   const ElfImage library(*info);
   if (library.dynamic() != nullptr) wanted->found = library.find_address(wanted->symbol);
   return 1;

@@ -2,11 +2,11 @@
 
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preload/fixed_text.h"
 #include "preload/pinned_bytes.h"
+#include "trace/clock.h"
 
 namespace devsan::cuda {
 namespace {
@@ -22,12 +22,6 @@ constinit thread_local ThreadNumber t_number{0, 0};
 std::uint32_t thread_number(std::uint64_t epoch) noexcept {
   if (t_number.epoch != epoch) t_number = {epoch, static_cast<std::uint32_t>(syscall(SYS_gettid))};
   return t_number.tid;
-}
-
-std::int64_t wall_clock_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 bool is_pinned(const Block& block) noexcept {
@@ -148,7 +142,7 @@ void Journal::note(const Observation& seen) noexcept {
   const bool waited = (seen.flags & trace::kHostWaited) != 0;
   trace::count_call(counter_of(seen), {seen.failed, captured, waited, seen.bytes, seen.wait_ns});
   trace::DeviceCallEvent event{};
-  event.time_ns = wall_clock_ns();
+  event.time_ns = trace::wall_clock_ns();
   event.address = seen.address;
   event.bytes = seen.bytes;
   event.context = seen.context;

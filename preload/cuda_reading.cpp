@@ -1,10 +1,9 @@
 #include "preload/cuda_reading.h"
 
-#include <time.h>
-
 #include <cstring>
 
 #include "preload/cuda_driver.h"
+#include "trace/clock.h"
 
 namespace devsan::cuda {
 namespace {
@@ -13,9 +12,7 @@ constexpr std::uint32_t kNotReady = 600;  // CUDA_ERROR_NOT_READY, cudaErrorNotR
 constexpr int kWordsInRegisters = 6;
 
 std::int64_t monotonic_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return trace::clock_ns(CLOCK_MONOTONIC);
 }
 
 // Where the words of the structs lie that describe a copy; tests/unit/preload/cuda_calls_test.cpp compares them with
@@ -212,9 +209,22 @@ void Watched::read_struct_copy() noexcept {
   seen_.address =
       type_of(at.target_type) == kArrayType ? 0 : address_of(at.target_type, at.target_host, at.target_device);
   const std::uint64_t source = address_of(at.source_type, at.source_host, at.source_device);
+  note_pageable(from_host, source, to_host);
+}
+
+void Watched::note_pageable(bool from_host, std::uint64_t source, bool to_host) noexcept {
   const bool pageable = (from_host && placement_of(source) == Placement::pageable) ||
                         (to_host && placement_of(seen_.address) == Placement::pageable);
   if (pageable) seen_.flags |= trace::kPageableCall;
+}
+
+// Of a copy that leaves it to the addresses.
+void Watched::read_direction(std::uint64_t source) noexcept {
+  const Placement from = placement_of(source);
+  const Placement to = placement_of(seen_.address);
+  if (from == Placement::unknown) return;
+  seen_.direction = direction_between(is_host(from), is_host(to));
+  if (from == Placement::pageable || to == Placement::pageable) seen_.flags |= trace::kPageableCall;
 }
 
 void Watched::read_copy() noexcept {
@@ -224,17 +234,12 @@ void Watched::read_copy() noexcept {
     const std::uint64_t source = word(arguments_.source);
     if (arguments_.how >= 0) seen_.direction = direction_told(static_cast<std::uint32_t>(word(arguments_.how)));
     if (seen_.direction == CopyDirection::none) {
-      const Placement from = placement_of(source);
-      const Placement to = placement_of(seen_.address);
-      if (from != Placement::unknown) seen_.direction = direction_between(is_host(from), is_host(to));
+      read_direction(source);
+    } else {
+      const bool within_host = seen_.direction == CopyDirection::host_to_host;
+      note_pageable(within_host || seen_.direction == CopyDirection::host_to_device, source,
+                    within_host || seen_.direction == CopyDirection::device_to_host);
     }
-    const bool from_host =
-        seen_.direction == CopyDirection::host_to_device || seen_.direction == CopyDirection::host_to_host;
-    const bool to_host =
-        seen_.direction == CopyDirection::device_to_host || seen_.direction == CopyDirection::host_to_host;
-    const bool pageable = (from_host && placement_of(source) == Placement::pageable) ||
-                          (to_host && placement_of(seen_.address) == Placement::pageable);
-    if (pageable) seen_.flags |= trace::kPageableCall;
   }
   // Within a device nobody waits; asynchronously only a copy to memory that the device cannot reach has to be waited
   // for.

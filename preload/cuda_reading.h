@@ -27,6 +27,8 @@ class Watched {
   void read_result() noexcept;
   std::uint64_t bytes_of_result() const noexcept;
   void read_struct_copy() noexcept;
+  void read_direction(std::uint64_t source) noexcept;
+  void note_pageable(bool from_host, std::uint64_t source, bool to_host) noexcept;
   void read_copy() noexcept;
   void find_space() noexcept;
   int find_device() const noexcept;

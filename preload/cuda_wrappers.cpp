@@ -13,6 +13,7 @@
 #include "preload/cuda_driver.h"
 #include "preload/cuda_journal.h"
 #include "preload/cuda_reading.h"
+#include "preload/elf_image.h"
 #include "preload/session.h"
 
 namespace devsan::cuda {
@@ -124,12 +125,7 @@ bool is_mapped(const void* address) noexcept {
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         auto* const wanted = static_cast<Search*>(data);
-        const auto at = reinterpret_cast<std::uintptr_t>(wanted->address);
-        for (unsigned i = 0; i < info->dlpi_phnum && !wanted->found; ++i) {
-          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-          const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-          wanted->found = segment.p_type == PT_LOAD && at >= begin && at - begin < segment.p_memsz;
-        }
+        wanted->found = holds(*info, wanted->address);
         return wanted->found ? 1 : 0;
       },
       &search);

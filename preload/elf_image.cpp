@@ -35,6 +35,16 @@ const ElfW(Dyn) * dynamic_of(const dl_phdr_info& info) noexcept {
 
 }  // namespace
 
+bool holds(const dl_phdr_info& object, const void* address) noexcept {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  for (unsigned i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && wanted >= begin && wanted - begin < segment.p_memsz) return true;
+  }
+  return false;
+}
+
 ElfImage::ElfImage(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept : base_(base), dynamic_(dynamic) {
   if (dynamic_ != nullptr) read_dynamic();
 }

@@ -16,6 +16,9 @@
 
 namespace devsan {
 
+// Whether an object is mapped there.
+bool holds(const dl_phdr_info& object, const void* address) noexcept;
+
 class ElfImage {
  public:
   // `base` is what the loader added to the addresses in the file (l_addr, dlpi_addr).

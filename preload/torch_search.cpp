@@ -7,15 +7,6 @@ namespace {
 
 constexpr std::string_view kTorchLibrary = "/libtorch_cpu.so";
 
-bool holds(const dl_phdr_info& info, std::uintptr_t address) noexcept {
-  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && address >= begin && address < begin + segment.p_memsz) return true;
-  }
-  return false;
-}
-
 std::string_view file_name(std::string_view path) noexcept {
   return path.substr(path.rfind('/') + 1);
 }
@@ -82,7 +73,7 @@ TorchSighting look_for_torch(const void* code) noexcept {
           seen.library.append(name);
           torch_object = name;
         }
-        if (!seen.code_found && address != 0 && holds(*info, address)) {
+        if (!seen.code_found && address != 0 && holds(*info, reinterpret_cast<const void*>(address))) {
           seen.code_found = true;
           seen.code_index = seen.objects;
           seen.code_uses_torch = ElfImage(*info).any_needed(is_torch_library);

@@ -36,7 +36,7 @@ std::vector<Finding> build_endings(const std::vector<Process>& processes);
 // "SIGKILL"; "signal 64" for one without a name.
 std::string signal_name(int signal);
 
-// "killed by SIGKILL: the kernel's OOM killer ended a process of this run's control group"
+// "rank 3 was ended by SIGSEGV"
 std::string ending_text(const Finding& finding);
 
 }  // namespace devsan::report

@@ -42,7 +42,7 @@ struct Frame {
   int column = -1;     // byte offsets into the line, as CPython counts them
   int end_column = -1;
   bool torch = false;    // code of torch itself, or of the standard library
-  bool library = false;  // code under site-packages or of the standard library
+  bool library = false;  // code under site-packages
 };
 
 struct NativeFrame {

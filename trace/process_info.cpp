@@ -8,8 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string_view>
+
+#include "trace/clock.h"
 
 namespace devsan::trace {
 namespace {
@@ -51,12 +52,6 @@ std::uint64_t start_ticks_of(std::uint32_t pid) noexcept {
   std::array<char, 32> path;
   std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
   return read_start_ticks(path.data());
-}
-
-std::int64_t wall_clock_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 ProcessInfo this_process() noexcept {

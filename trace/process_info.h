@@ -22,6 +22,4 @@ ProcessInfo this_process() noexcept;
 // When that process started, in clock ticks since boot; 0 where there is none, or /proc is not to be had.
 std::uint64_t start_ticks_of(std::uint32_t pid) noexcept;
 
-std::int64_t wall_clock_ns() noexcept;
-
 }  // namespace devsan::trace

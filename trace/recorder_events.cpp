@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
+#include "trace/clock.h"
 #include "trace/crc32c.h"
 #include "trace/file_access.h"
-#include "trace/process_info.h"
 #include "trace/quiet_section.h"
 #include "trace/recorder.h"
 
