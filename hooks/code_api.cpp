@@ -107,6 +107,12 @@ const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept {
   return nullptr;
 }
 
+const void* code_free_name(const void* code, std::ptrdiff_t index, std::ptrdiff_t count) noexcept {
+  const void* names = frame_layout.local_names != 0 ? field<const void*>(code, frame_layout.local_names)
+                                                    : member(code, code_api().free_names);
+  return names != nullptr && is_tuple(names) ? tuple_entry(names, size_of(names) - count + index) : nullptr;
+}
+
 bool is_module_body(const void* code) noexcept {
   return is_name(field<const void*>(code, code_members.name), "<module>");
 }

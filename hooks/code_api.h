@@ -70,6 +70,8 @@ int code_named_arguments(const void* code) noexcept;    // with those given by k
 int code_all_arguments(const void* code) noexcept;      // with `*args` and `**kwargs`, which come after these
 // The name of local `index` in the order of a frame's slots: locals, cells, free variables.
 const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
+// The name of variable `index` of the `count` that a function takes from those around it.
+const void* code_free_name(const void* code, std::ptrdiff_t index, std::ptrdiff_t count) noexcept;
 bool is_module_body(const void* code) noexcept;
 // Whether the code names an attribute or a global anywhere: a quick look before its instructions are read.
 bool mentions(const void* code, const void* name) noexcept;

@@ -1,6 +1,9 @@
 #include "hooks/evidence.h"
 
+#include "hooks/code_api.h"
+#include "hooks/python_frames.h"
 #include "hooks/runtime.h"
+#include "hooks/sites.h"
 
 namespace devsan::hooks {
 
@@ -47,6 +50,16 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
     match = &one;
   }
   return match != nullptr ? std::optional(match->at) : std::nullopt;
+}
+
+const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
+  const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!is_name(field<const void*>(code, name), runtime.recorder->string(position.function))) continue;
+    const trace::Position at = position_of(code, 0);
+    if (at.file == position.file && at.function == position.function) return code;
+  }
+  return nullptr;
 }
 
 }  // namespace devsan::hooks

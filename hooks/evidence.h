@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,11 +32,18 @@ class EvidenceList {
 // One finding, and what is known of it so far.
 struct Inquiry {
   const void* innermost;  // frame
+  trace::SiteId site;     // of the operator
   const ObjectSearch& search;
   std::span<const trace::OperandRecord> operands;
   std::span<const OperandIdentity> identities;
   const OwnCode& own_code;
   EvidenceList& found;
+
+  // The object that an operand stands for: the tensor that it was made from, where it is a temporary; else itself.
+  const void* object_of(std::size_t operand) const {
+    const Sighting& sighting = search.sighting(operand);
+    return sighting.base ? search.place(sighting.place).object : identities[operand].object;
+  }
 };
 
 // Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
@@ -51,6 +59,16 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
                                                const void* name);
 
+// Where the variable at a root of the search got its value, and its name: followed to the caller's from an argument.
+struct Binding {
+  trace::Position at;
+  std::string name;
+};
+std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
+
+// The code of the program that a call was made from; null where it cannot be reached.
+const void* code_at(const Inquiry& inquiry, const trace::Position& position);
+
 bool is_torch_module(const void* object) noexcept;
 
 // The collectors. Each adds what it finds about one operand.
@@ -64,5 +82,13 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
+void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
+void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
+void find_trace(const Inquiry& inquiry, std::size_t operand);
+void find_shared_module(const Inquiry& inquiry, std::size_t operand);
+void find_ancestor(const Inquiry& inquiry, std::size_t operand);
+
+// Reads source files alone, so it serves threads without Python, too.
+void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 
 }  // namespace devsan::hooks

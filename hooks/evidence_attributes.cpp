@@ -138,7 +138,7 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
 
 // An entry of a list or dict that a global variable keeps: `masks[key]`. False where it is none.
 bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
-  if (holding.link.kind != LinkKind::index && holding.link.kind != LinkKind::key) return false;
+  if (!is_entry(holding.link.kind)) return false;
   const std::uint32_t at = inquiry.search.find_place(holding.holder);
   if (at == kNoPlace || !inquiry.search.is_root(at)) return false;
   const Link& variable = inquiry.search.place(at).link;
@@ -179,7 +179,7 @@ void find_holder(const Inquiry& inquiry, std::size_t operand) {
   for (std::uint32_t at = sighting.place; !search.is_root(at); at = search.place(at).parent) {
     const Place& place = search.place(at);
     path = written(place.link) + path;
-    if (place.link.kind == LinkKind::index || place.link.kind == LinkKind::key) continue;
+    if (is_entry(place.link.kind)) continue;
     if (place.link.kind != LinkKind::attribute) return;
     const void* holder = search.place(place.parent).object;
     const auto kind =

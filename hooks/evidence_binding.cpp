@@ -95,13 +95,13 @@ const void* module_frame(const Variable& variable) noexcept {
   return nullptr;
 }
 
-struct Binding {
+struct Stores {
   std::vector<Candidate> candidates;
   bool handed_in = false;  // nothing in the function stores it: an argument, or a variable of a function around
 };
 
-Binding binding_of(const Inquiry& inquiry, const Variable& variable) {
-  Binding binding;
+Stores stores_of(const Inquiry& inquiry, const Variable& variable) {
+  Stores binding;
   const void* frame = variable.global ? module_frame(variable) : variable.frame;
   if (frame != nullptr) {
     const void* code = frame_code(frame);
@@ -135,30 +135,31 @@ void leave_out_running_statement(std::vector<Candidate>& candidates, const Inqui
 
 }  // namespace
 
+std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {
+  Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};
+  for (int hops = 0; variable.name != nullptr && hops < kMaxFrames; ++hops) {
+    Stores stores = stores_of(inquiry, variable);
+    if (!stores.handed_in) {
+      leave_out_running_statement(stores.candidates, inquiry, operand, variable.frame);
+      const auto position = choose(inquiry, operand, stores.candidates);
+      if (!position) return std::nullopt;
+      char buffer[256];
+      return Binding{*position, std::string(text_of(variable.name, buffer, sizeof buffer))};
+    }
+    variable = in_callers(variable.frame, root.object);
+  }
+  return std::nullopt;
+}
+
 void find_binding(const Inquiry& inquiry, std::size_t operand) {
   std::uint32_t at = inquiry.search.sighting(operand).place;
   if (at == kNoPlace) return;
   // An entry is put where its list or dictionary is known; an attribute is another matter.
-  const auto is_entry = [&] {
-    const LinkKind kind = inquiry.search.place(at).link.kind;
-    return kind == LinkKind::index || kind == LinkKind::key;
-  };
-  while (!inquiry.search.is_root(at) && is_entry()) at = inquiry.search.place(at).parent;
+  while (!inquiry.search.is_root(at) && is_entry(inquiry.search.place(at).link.kind))
+    at = inquiry.search.place(at).parent;
   if (!inquiry.search.is_root(at)) return;
-  const Place& root = inquiry.search.place(at);
-  Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};
-  for (int hops = 0; variable.name != nullptr && hops < kMaxFrames; ++hops) {
-    Binding binding = binding_of(inquiry, variable);
-    if (!binding.handed_in) {
-      leave_out_running_statement(binding.candidates, inquiry, operand, variable.frame);
-      char buffer[256];
-      if (const auto position = choose(inquiry, operand, binding.candidates)) {
-        inquiry.found.add(trace::EvidenceKind::bound_at, operand, *position,
-                          text_of(variable.name, buffer, sizeof buffer));
-      }
-      return;
-    }
-    variable = in_callers(variable.frame, root.object);
+  if (const auto binding = binding_at(inquiry, operand, inquiry.search.place(at))) {
+    inquiry.found.add(trace::EvidenceKind::bound_at, operand, binding->at, binding->name);
   }
 }
 

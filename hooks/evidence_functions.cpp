@@ -158,10 +158,8 @@ std::vector<const void*> modules_around(const Inquiry& inquiry, std::size_t oper
 }  // namespace
 
 void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
-  const Sighting& sighting = inquiry.search.sighting(operand);
   std::vector<const void*> objects = modules_around(inquiry, operand);
-  objects.insert(objects.begin(),
-                 sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object);
+  objects.insert(objects.begin(), inquiry.object_of(operand));
   for (const void* function : inquiry.own_code.functions()) {
     const void* argument = nullptr;
     for (std::size_t k = 0; argument == nullptr && k < objects.size(); ++k) {
@@ -173,6 +171,24 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
     inquiry.found.add(trace::EvidenceKind::default_argument, operand, definition(code),
                       qualified_name(code) + "(" + std::string(text_of(argument, buffer, sizeof buffer)) + ")");
     return;
+  }
+}
+
+// Copies of functions are the functions themselves, so one that means its module by a closure means the original in
+// every copy of that module.
+void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
+  for (const void* module : modules_around(inquiry, operand)) {
+    for (const Holding& closure : inquiry.search.holdings_of(module)) {
+      if (closure.link.kind != LinkKind::closure) continue;
+      for (const Holding& kept : inquiry.search.holdings_of(closure.holder)) {
+        const bool copy = kept.holder != module && type_of(kept.holder) == type_of(module);
+        if (kept.link.kind != LinkKind::attribute || !copy) continue;
+        const auto at = attribute_store(inquiry, operand, kept.holder, kept.link.name);
+        inquiry.found.add(trace::EvidenceKind::closure_of_copy, operand, at.value_or(trace::Position{}),
+                          std::string(type_name(module)) + written(kept.link));
+        return;
+      }
+    }
   }
 }
 

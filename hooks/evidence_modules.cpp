@@ -1,9 +1,12 @@
 // How the module that owns an operand is put together with others.
 #include <string>
 #include <unordered_set>
+#include <vector>
 
+#include "hooks/byte_code.h"
 #include "hooks/evidence.h"
 #include "hooks/optimizer_state.h"
+#include "hooks/sites.h"
 
 namespace devsan::hooks {
 
@@ -43,6 +46,7 @@ void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* 
   std::unordered_set<const void*> seen{root};
   for (std::size_t k = 0; k < ways.size() && ways.size() < kMaxLookedAt; ++k) {
     for (const Holding& holding : inquiry.search.holdings_of(ways[k].object)) {
+      if (holding.link.kind == LinkKind::closure) continue;  // a hook may mean any module
       if (!seen.insert(holding.holder).second) continue;
       const std::string path = written(holding.link) + ways[k].path;
       if (!is_torch_module(holding.holder)) {
@@ -58,10 +62,50 @@ void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* 
   }
 }
 
+// The variable that the outermost module goes by, in the program's own frames.
+void find_module_binding(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  const std::uint32_t at = inquiry.search.find_place(root);
+  if (at == kNoPlace || !inquiry.search.is_root(at)) return;
+  const auto binding = binding_at(inquiry, operand, inquiry.search.place(at));
+  if (binding) inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, binding->at, binding->name);
+}
+
+// `other.name = module.name`: a module of that name in another object.
+void add_shares(std::vector<Candidate>& candidates, const void* code, const void* name) {
+  if (!mentions(code, name)) return;
+  const ByteCode byte_code(code);
+  const auto& all = byte_code.instructions();
+  for (std::size_t k = 2; k < all.size(); ++k) {
+    if (all[k].operation != Operation::store_attribute || all[k - 1].operation != Operation::load_variable) continue;
+    const Instruction& value = all[k - 2];
+    if (value.operation != Operation::load_attribute || !same_name(value.operand, name)) continue;
+    candidates.push_back({position_of(code, all[k].offset), true});
+  }
+}
+
 }  // namespace
 
+void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
+  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
+  if (at == nullptr) return;
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    at = inquiry.search.parent_module(at->holder);
+    if (at == nullptr) return;
+    std::vector<Candidate> candidates;
+    for (const void* code : inquiry.own_code.code()) add_shares(candidates, code, at->link.name);
+    if (candidates.empty()) continue;
+    const auto position = choose(inquiry, operand, candidates);
+    if (position) {
+      inquiry.found.add(trace::EvidenceKind::module_shared_at, operand, *position, written(at->link).substr(1));
+    }
+    return;
+  }
+}
+
 bool is_torch_module(const void* object) noexcept {
-  if (is_list(object) || is_tuple(object) || is_dict(object) || !leads_on(object)) return false;
+  if (is_list(object) || is_tuple(object) || is_dict(object) || !leads_on(object) || !has_instance_dict(object)) {
+    return false;
+  }
   void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
   if (dict == nullptr) return false;
   bool module = is_dict(dict);
@@ -82,6 +126,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
     inquiry.found.add(trace::EvidenceKind::root_name, operand, {}, name_in_modules(inquiry.search, tensor));
   }
   find_unregistered(inquiry, operand, root);
+  find_module_binding(inquiry, operand, root);
 }
 
 }  // namespace devsan::hooks

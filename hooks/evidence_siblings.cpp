@@ -2,16 +2,20 @@
 // of its module, other arguments of the call, which the program moved to the device where it is missed.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include "hooks/byte_code.h"
 #include "hooks/code_api.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
 #include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
+#include "hooks/sites.h"
 
 namespace devsan::hooks {
 
@@ -97,8 +101,61 @@ class MovedEntries final : public LinkVisitor {
   std::map<trace::SiteId, Move> moves_;
 };
 
-void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link) {
-  inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, runtime.recorder->site(site).user, written(link));
+std::string_view short_type_name(const void* object) {
+  const std::string_view name = type_name(object);
+  return name.substr(name.rfind('.') + 1);
+}
+
+// The line of the function at `site` that makes a new object of the holder's type.
+std::optional<trace::Position> rebuilt_at(const Inquiry& inquiry, const trace::Position& moved, const void* holder) {
+  const void* code = code_at(inquiry, moved);
+  if (code == nullptr) return std::nullopt;
+  std::optional<trace::Position> found;
+  const ByteCode byte_code(code);
+  for (const Instruction& one : byte_code.instructions()) {
+    if (one.operation != Operation::load_variable || !is_name(one.operand, short_type_name(holder))) continue;
+    const trace::Position at = position_of(code, one.offset);
+    if (found && found->line != at.line) return std::nullopt;
+    found = at;
+  }
+  return found;
+}
+
+void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link, const void* holder) {
+  const trace::Position moved = runtime.recorder->site(site).user;
+  inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(link));
+  if (holder == nullptr) return;
+  if (const auto at = rebuilt_at(inquiry, moved, holder)) {
+    inquiry.found.add(trace::EvidenceKind::rebuilt_at, operand, *at, short_type_name(holder));
+  }
+}
+
+// The containers that an object keeps.
+class Containers final : public LinkVisitor {
+ public:
+  explicit Containers(const void* object) { visit_links(const_cast<void*>(object), *this); }
+  const std::vector<void*>& found() const { return found_; }
+  bool link(const Link&, void* object) override {
+    if (is_list(object) || is_tuple(object) || is_dict(object)) found_.push_back(object);
+    return found_.size() < kMaxContainers;
+  }
+
+ private:
+  std::vector<void*> found_;
+};
+
+// What an object keeps one step further in, where it is the object itself that moved some of that.
+bool find_in_parts(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, const void* holder) {
+  MovedEntries entries(inquiry, inquiry.object_of(operand), wanted);
+  const Containers parts(holder);
+  for (void* part : parts.found()) visit_links(part, entries);
+  const auto* move = entries.stopped() ? nullptr : entries.usual(1);
+  if (move == nullptr) return false;
+  const trace::Position at = runtime.recorder->site(move->first).user;
+  const std::string own = std::string(short_type_name(holder)) + ".";
+  if (runtime.recorder->string(at.function).find(own) == std::string_view::npos) return false;
+  add(inquiry, operand, move->first, move->second.link, holder);
+  return true;
 }
 
 // All that hold the operand, directly or through one another, but no modules.
@@ -108,6 +165,7 @@ std::vector<const void*> containers_of(const Inquiry& inquiry, const void* objec
   const void* held = object;
   for (std::size_t next = 0; holders.size() < kMaxContainers; held = holders[next++]) {
     for (const Holding& holding : inquiry.search.holdings_of(held)) {
+      if (holding.link.kind == LinkKind::closure) continue;  // what a function means need not belong together
       if (!is_torch_module(holding.holder) && seen.insert(holding.holder).second) holders.push_back(holding.holder);
     }
     if (next == holders.size()) break;
@@ -142,26 +200,65 @@ void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wan
   MovedEntries entries(inquiry, inquiry.identities[operand].object, wanted);
   entries.stop_after(code_all_arguments(frame_code(root.frame)));
   visit_frame(root.frame, false, entries);
-  if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link);
+  if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link, nullptr);
 }
 
-}  // namespace
-
-void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
-  const Sighting& sighting = inquiry.search.sighting(operand);
-  const void* object = sighting.base ? inquiry.search.place(sighting.place).object : inquiry.identities[operand].object;
-  if (object == nullptr) return;
-  const Wanted wanted(inquiry, operand);
-  std::vector<const void*> holders = containers_of(inquiry, object);
-  if (const Holding* owner = inquiry.search.owner(object)) holders.push_back(owner->holder);
+bool find_among_holders(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, const void* object,
+                        const std::vector<const void*>& holders) {
   for (const void* holder : holders) {
     MovedEntries entries(inquiry, object, wanted);
     visit_links(const_cast<void*>(holder), entries);
     if (entries.stopped()) continue;
     const auto* move = entries.usual(is_rest_of_arguments(inquiry, holder) ? kSeveral : 1);
-    if (move != nullptr) return add(inquiry, operand, move->first, move->second.link);
+    if (move == nullptr) continue;
+    add(inquiry, operand, move->first, move->second.link, holder);
+    return true;
   }
+  return std::ranges::any_of(holders, [&](const void* holder) {
+    const bool object_of_its_own = has_instance_dict(holder) && !is_torch_module(holder);
+    return object_of_its_own && find_in_parts(inquiry, operand, wanted, holder);
+  });
+}
+
+// What keeps the tensor that an operand was computed from.
+std::vector<const void*> holders_of_ancestor(const Inquiry& inquiry, const Ancestor& ancestor) {
+  if (ancestor.place == kNoPlace || !ancestor.certain || inquiry.search.is_root(ancestor.place)) return {};
+  const void* holder = inquiry.search.place(inquiry.search.place(ancestor.place).parent).object;
+  if (is_torch_module(holder)) return {};
+  std::vector<const void*> holders = containers_of(inquiry, holder);
+  holders.insert(holders.begin(), holder);
+  return holders;
+}
+
+}  // namespace
+
+void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
+  const void* object = inquiry.object_of(operand);
+  if (object == nullptr) return;
+  const Wanted wanted(inquiry, operand);
+  std::vector<const void*> holders = containers_of(inquiry, object);
+  if (const Holding* owner = inquiry.search.owner(object)) holders.push_back(owner->holder);
+  if (find_among_holders(inquiry, operand, wanted, object, holders)) return;
   find_among_arguments(inquiry, operand, wanted);
+  if (!holders.empty()) return;
+  find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, inquiry.search.ancestor(operand)));
+}
+
+void find_ancestor(const Inquiry& inquiry, std::size_t operand) {
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  const Ancestor& ancestor = inquiry.search.ancestor(operand);
+  const bool kept = sighting.place != kNoPlace && !sighting.base && !inquiry.search.is_root(sighting.place);
+  if (kept || ancestor.place == kNoPlace || !ancestor.certain) return;
+  const Place& place = inquiry.search.place(ancestor.place);
+  trace::Position at{};
+  if (place.link.kind == LinkKind::attribute) {
+    const void* holder = inquiry.search.place(place.parent).object;
+    at = attribute_store(inquiry, operand, holder, place.link.name).value_or(at);
+  } else if (inquiry.search.is_root(ancestor.place)) {
+    const auto binding = binding_at(inquiry, operand, place);
+    if (binding) at = binding->at;
+  }
+  inquiry.found.add(trace::EvidenceKind::computed_from, operand, at, inquiry.search.path_to(ancestor.place));
 }
 
 }  // namespace devsan::hooks

@@ -11,10 +11,14 @@ namespace devsan::hooks {
 
 namespace {
 
-void collect(const Inquiry& inquiry, trace::OperatorId op) {
+trace::OddOperands odd_among(std::span<const trace::OperandRecord> operands, trace::OperatorId op) {
   const auto text = [](trace::StringId id) { return runtime.recorder->string(id); };
-  const trace::OddOperands odd(text(runtime.recorder->operator_name(op)), inquiry.operands, text,
-                               [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
+  return trace::OddOperands(text(runtime.recorder->operator_name(op)), operands, text,
+                            [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
+}
+
+void collect(const Inquiry& inquiry, trace::OperatorId op) {
+  const trace::OddOperands odd = odd_among(inquiry.operands, op);
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
     if (!odd.odd(inquiry.operands[k])) continue;
     find_holder(inquiry, k);
@@ -27,6 +31,11 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_copied_away(inquiry, k);
     find_moved_siblings(inquiry, k);
     find_generator(inquiry, k);
+    find_entry_puts(inquiry, k);
+    find_closure_of_copy(inquiry, k);
+    find_trace(inquiry, k);
+    find_shared_module(inquiry, k);
+    find_ancestor(inquiry, k);
   }
   // Of the others, which are right, it helps to know where they come from.
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
@@ -34,6 +43,8 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_binding(inquiry, k);
     find_modules(inquiry, k);
     find_default_argument(inquiry, k);
+    find_entry_puts(inquiry, k);
+    find_closure_of_copy(inquiry, k);
   }
 }
 
@@ -48,8 +59,19 @@ void examine(const void* thread, trace::OperatorId op, trace::SiteId site, Opera
     give_names(search, operands.records(), operands.identities());
     if (!code_api().complete) return;
     const OwnCode own_code(innermost);
-    collect({innermost, search, operands.records(), operands.identities(), own_code, evidence}, op);
+    collect({innermost, site, search, operands.records(), operands.identities(), own_code, evidence}, op);
   } catch (const std::bad_alloc&) {  // names are worth no failure
+  }
+}
+
+void find_device_sources(trace::OperatorId op, std::span<const trace::OperandRecord> operands,
+                         EvidenceList& evidence) noexcept {
+  try {
+    const trace::OddOperands odd = odd_among(operands, op);
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (odd.odd(operands[k])) find_device_source(operands[k], k, evidence);
+    }
+  } catch (const std::bad_alloc&) {  // evidence is worth no failure
   }
 }
 

@@ -223,7 +223,10 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     const PythonSection section;
     examine(state.outer.python, details.op, details.site, operands, evidence);
   }
-  if (raised) name_temporaries(operands.records(), details.site);
+  if (raised) {
+    name_temporaries(operands.records(), details.site);
+    find_device_sources(details.op, operands.records(), evidence);
+  }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};
   meeting_table.add(key, state.epoch, written);

@@ -21,7 +21,9 @@ trace::NameKind kind_of(LinkKind kind) {
     case LinkKind::child:
     case LinkKind::index:
     case LinkKind::key:
+    case LinkKind::member:
     case LinkKind::gradient:
+    case LinkKind::closure:
       return trace::NameKind::attribute;
   }
   return trace::NameKind::unknown;

@@ -54,12 +54,6 @@ class InstanceVisitor final : public LinkVisitor {
   LinkVisitor& next_;
 };
 
-bool has_instance_dict(const void* object) noexcept {
-  const void* type = type_of(object);
-  return field<std::ptrdiff_t>(type, kDictOffset) != 0 ||
-         (python.minor >= 11 && has_type_flag(object, kManagedDictFlag));
-}
-
 // What a class statement with `__slots__` keeps in the object itself: members that are references.
 constexpr unsigned kHeapTypeFlag = 9;       // Py_TPFLAGS_HEAPTYPE
 constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
@@ -98,7 +92,96 @@ constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
 
 // Modules hold the world, types hold their code: neither is how a program names a tensor.
 bool leads_nowhere(const void* object) noexcept {
-  return is_type(object) || is_text(object) || type_name(object) == "module" || type_name(object) == "function";
+  return is_type(object) || is_text(object) || type_name(object) == "module";
+}
+
+// Whether an object is of a class, or of one derived from it. A class statement gives no name with a dot.
+bool is_kind_of(const void* object, std::string_view name) noexcept {
+  const void* type = type_of(object);
+  for (int depth = 0; type != nullptr && depth < 32; ++depth, type = field<const void*>(type, kTypeBase)) {
+    if (name == field<const char*>(type, kTypeName)) return true;
+  }
+  return false;
+}
+
+bool is_set(const void* object) noexcept {
+  return is_kind_of(object, "set") || is_kind_of(object, "frozenset");
+}
+
+bool is_deque(const void* object) noexcept {
+  return is_kind_of(object, "collections.deque");
+}
+
+bool is_partial(const void* object) noexcept {
+  return is_kind_of(object, "functools.partial");
+}
+
+bool visit_set(void* set, LinkVisitor& visitor) {
+  if (code_api()._PySet_NextEntry == nullptr) return true;
+  std::ptrdiff_t at = 0;
+  void* member = nullptr;
+  std::ptrdiff_t hash = 0;
+  for (std::ptrdiff_t k = 0; k < kMaxEntries && code_api()._PySet_NextEntry(set, &at, &member, &hash) != 0; ++k) {
+    if (member != nullptr && !visitor.link({LinkKind::member, k}, member)) return false;
+  }
+  return true;
+}
+
+// A deque is a chain of blocks, each a link to the left, 64 items, and a link to the right; the outer two are filled in
+// part. The numbers are held against each other before any is relied on.
+constexpr std::ptrdiff_t kDequeLeft = 24;
+constexpr std::ptrdiff_t kDequeRight = 32;
+constexpr std::ptrdiff_t kDequeLeftIndex = 40;
+constexpr std::ptrdiff_t kDequeRightIndex = 48;
+constexpr std::ptrdiff_t kBlockItems = 8;
+constexpr std::ptrdiff_t kBlockLength = 64;
+constexpr std::ptrdiff_t kBlockRight = kBlockItems + kBlockLength * static_cast<std::ptrdiff_t>(sizeof(void*));
+
+bool visit_deque(const void* deque, LinkVisitor& visitor) {
+  const std::ptrdiff_t size = size_of(deque);
+  const auto left = field<std::ptrdiff_t>(deque, kDequeLeftIndex);
+  const auto right = field<std::ptrdiff_t>(deque, kDequeRightIndex);
+  const void* block = field<const void*>(deque, kDequeLeft);
+  const bool one_block = block == field<const void*>(deque, kDequeRight);
+  const bool in_range = left >= 0 && left < kBlockLength && right >= 0 && right < kBlockLength;
+  const std::ptrdiff_t spread = right - left + 1 - size;
+  if (size <= 0 || !in_range || (one_block ? spread != 0 : spread % kBlockLength != 0)) return true;
+  std::ptrdiff_t at = left;
+  for (std::ptrdiff_t k = 0; k < size && k < kMaxEntries && block != nullptr; ++k) {
+    void* object = field<void*>(block, kBlockItems + at * static_cast<std::ptrdiff_t>(sizeof(void*)));
+    if (object != nullptr && !visitor.link({LinkKind::index, k}, object)) return false;
+    if (++at < kBlockLength) continue;
+    at = 0;
+    block = field<const void*>(block, kBlockRight);
+  }
+  return true;
+}
+
+constexpr std::ptrdiff_t kPartialFunction = 16;  // partialobject: fn, args, kw
+
+void visit_partial(const void* partial, LinkVisitor& visitor) {
+  std::ptrdiff_t at = kPartialFunction;
+  for (const char* name : {"func", "args", "keywords"}) {
+    void* object = field<void*>(partial, at);
+    if (object != nullptr && !visitor.link({LinkKind::attribute, 0, nullptr, nullptr, name}, object)) return;
+    at += static_cast<std::ptrdiff_t>(sizeof(void*));
+  }
+}
+
+// What a function closes over, and its attributes, if it has any: it gets their dictionary with the first.
+void visit_function(const void* function, LinkVisitor& visitor) {
+  const void* code = code_of_function(function);
+  const void* cells = code_api().PyFunction_GetClosure(const_cast<void*>(function));
+  const std::ptrdiff_t count = cells != nullptr && is_tuple(cells) ? size_of(cells) : 0;
+  for (std::ptrdiff_t k = 0; k < count; ++k) {
+    const void* cell = tuple_entry(cells, k);
+    void* object = cell != nullptr && is_builtin(cell, "cell") ? field<void*>(cell, kCellContent) : nullptr;
+    const void* name = code_free_name(code, k, count);
+    if (object != nullptr && name != nullptr && !visitor.link({LinkKind::closure, k, name}, object)) return;
+  }
+  const auto offset = field<std::ptrdiff_t>(type_of(function), kDictOffset);
+  void* attributes = offset > 0 ? field<void*>(function, offset) : nullptr;
+  if (attributes != nullptr && is_dict(attributes)) visit_dict(attributes, LinkKind::attribute, visitor);
 }
 
 }  // namespace
@@ -107,9 +190,18 @@ std::string_view type_name(const void* object) noexcept {
   return field<const char*>(type_of(object), kTypeName);
 }
 
+bool has_instance_dict(const void* object) noexcept {
+  const void* type = type_of(object);
+  const bool without = is_function(object) || is_partial(object);  // they would get one by being asked
+  return !without && (field<std::ptrdiff_t>(type, kDictOffset) != 0 ||
+                      (python.minor >= 11 && has_type_flag(object, kManagedDictFlag)));
+}
+
 bool leads_on(const void* object) noexcept {
-  return is_list(object) || is_tuple(object) || is_dict(object) ||
-         (!leads_nowhere(object) && (has_instance_dict(object) || has_slots(object) || is_builtin(object, "method")));
+  if (is_list(object) || is_tuple(object) || is_dict(object)) return true;
+  if (leads_nowhere(object)) return false;
+  return has_instance_dict(object) || has_slots(object) || is_builtin(object, "method") || is_function(object) ||
+         is_set(object) || is_deque(object) || is_partial(object);
 }
 
 void visit_links(void* object, LinkVisitor& visitor) {
@@ -121,7 +213,13 @@ void visit_links(void* object, LinkVisitor& visitor) {
     visit_dict(object, LinkKind::key, visitor);
   } else if (is_builtin(object, "method")) {
     visitor.link({LinkKind::attribute, 0, nullptr, nullptr, "__self__"}, field<void*>(object, kMethodSelf));
+  } else if (is_function(object)) {
+    visit_function(object, visitor);
+  } else if (is_partial(object)) {
+    visit_partial(object, visitor);
   } else if (!leads_nowhere(object)) {
+    if (is_set(object) && !visit_set(object, visitor)) return;
+    if (is_deque(object) && !visit_deque(object, visitor)) return;
     if (!visit_slots(object, visitor) || !has_instance_dict(object)) return;
     void* dict = python.PyObject_GenericGetDict(object, nullptr);
     if (dict == nullptr) return;

@@ -12,10 +12,12 @@ enum class LinkKind : unsigned char {
   attribute,  // .name
   index,      // [3]
   key,        // ['name'], or [...] where the key is no str
+  member,     // {...}, of a set
   parameter,  // .name, through nn.Module's _parameters
   buffer,     // .name, through nn.Module's _buffers
   child,      // .name, through nn.Module's _modules
   gradient,   // .grad
+  closure,    // .<nonlocal name>, of a function that closes over it
   local,      // name
   global,     // name
 };
@@ -27,6 +29,11 @@ struct Link {
   const void* key = nullptr;   // of a dictionary, whatever it is; as long
   const char* text = nullptr;  // the name where there is no str: of a slot
 };
+
+// Of a container.
+constexpr bool is_entry(LinkKind kind) noexcept {
+  return kind == LinkKind::index || kind == LinkKind::key || kind == LinkKind::member;
+}
 
 // "Linear", "collections.OrderedDict": the name that the type itself carries.
 std::string_view type_name(const void* object) noexcept;
@@ -43,7 +50,11 @@ class LinkVisitor {
   ~LinkVisitor() = default;
 };
 
-// Visits what `object` holds. Only lists, tuples, dicts and objects with an instance dictionary hold anything here.
+// Whether an object has an instance dictionary of its own, which may be asked for.
+bool has_instance_dict(const void* object) noexcept;
+
+// Visits what `object` holds: lists, tuples, dicts, sets, deques, functools.partial, functions with what they close
+// over, and objects with slots or an instance dictionary.
 void visit_links(void* object, LinkVisitor& visitor);
 
 // The fast locals of a frame and, where `globals`, its module's globals.

@@ -1,5 +1,7 @@
 #include "hooks/object_search.h"
 
+#include <algorithm>
+
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
 #include "hooks/origin_table.h"
@@ -39,11 +41,19 @@ const void* generator_of(const void* object) noexcept {
 
 ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities,
                            trace::SiteId site)
-    : records_(records), identities_(identities), sightings_(records.size()), parents_(records.size()) {
+    : records_(records),
+      identities_(identities),
+      sightings_(records.size()),
+      parents_(records.size()),
+      histories_(records.size()),
+      ancestors_(records.size()) {
   places_.reserve(1024);
   learn_tensor_layout();
   const trace::Position here = runtime.recorder->site(site).user;
-  for (std::size_t k = 0; k < records.size(); ++k) note_parents(k, here);
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    note_parents(k, here);
+    note_history(k);
+  }
 }
 
 void ObjectSearch::run(const void* innermost) {
@@ -95,8 +105,14 @@ bool ObjectSearch::link(const Link& link, void* object) {
   } else {
     places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
   }
-  const c10::TensorImpl* tensor = tensor_of(object);
+  const c10::TensorImpl* tensor = tensor_at(object);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
+  const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
+  const c10::StorageImpl* storage = tensor != nullptr && !weight ? TensorFields::storage(tensor) : nullptr;
+  const trace::LineageId tag = storage != nullptr ? origin_table.find(storage) : trace::LineageId::none;
+  if (tag != trace::LineageId::none) {
+    for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
+  }
   return !full();
 }
 
@@ -131,6 +147,33 @@ void ObjectSearch::note_parents(std::size_t operand, const trace::Position& here
   }
 }
 
+// The history on the operand's device; what a weight made of it is no history of what it was applied to.
+void ObjectSearch::note_history(std::size_t operand) {
+  trace::LineageNode node = runtime.recorder->lineage(records_[operand].lineage);
+  for (trace::LineageId& step : histories_[operand]) {
+    if (node.parent == trace::LineageId::none || node.how != trace::How::derived) break;
+    step = node.parent;
+    node = runtime.recorder->lineage(step);
+  }
+}
+
+// Equal histories are one node, so two tensors may share it: then neither is sure to be meant.
+void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor,
+                                     trace::LineageId tag) {
+  if (tensor == identities_[operand].tensor) return;
+  const auto& history = histories_[operand];
+  const auto step = std::ranges::find(history, tag);
+  if (step == history.end()) return;
+  const auto steps = static_cast<std::size_t>(step - history.begin());
+  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  Ancestor& known = ancestors_[operand];
+  if (known.place == kNoPlace || steps < known.steps) {
+    known = {place, steps, storage, true};
+  } else if (steps == known.steps && storage != known.storage) {
+    known.certain = false;
+  }
+}
+
 bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {
   if (records_[operand].device != device_slot(TensorFields::device(tensor))) return false;
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
@@ -150,7 +193,8 @@ void ObjectSearch::note_holding(const Link& link, void* object) {
     children_.try_emplace(object, holding);
   } else if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
     owned_.try_emplace(object, holding);
-  } else if (holdings_.size() < kMaxHoldings && (is_operand(object) || (leads_on(object) && !is_tensor(object)))) {
+  } else if (holdings_.size() < kMaxHoldings &&
+             (is_operand(object) || (leads_on(object) && tensor_at(object) == nullptr))) {
     holdings_.push_back(holding);
   }
 }
@@ -206,17 +250,11 @@ void ObjectSearch::learn_tensor_layout() {
   }
 }
 
-const c10::TensorImpl* ObjectSearch::tensor_of(const void* object) {
+const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
   if (tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
   const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
   if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
   return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
-}
-
-const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
-  const auto known = tensor_types_.find(type_of(object));
-  const bool tensor = known != tensor_types_.end() && known->second;
-  return tensor ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
 }
 
 std::string written(const Link& link) {
@@ -227,8 +265,12 @@ std::string written(const Link& link) {
       return "[" + std::to_string(link.index) + "]";
     case LinkKind::key:
       return link.name != nullptr ? "['" + name + "']" : "[" + number_key(link.key) + "]";
+    case LinkKind::member:
+      return "{...}";
     case LinkKind::gradient:
       return ".grad";
+    case LinkKind::closure:
+      return ".<nonlocal " + name + ">";
     case LinkKind::local:
     case LinkKind::global:
       return name;

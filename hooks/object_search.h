@@ -44,6 +44,14 @@ struct Sighting {
   const c10::TensorImpl* tensor = nullptr;  // at `place`
 };
 
+// The nearest tensor that an operand was computed from and that is still kept somewhere.
+struct Ancestor {
+  std::uint32_t place = kNoPlace;
+  std::size_t steps = 0;  // of its history, from the operand back
+  const c10::StorageImpl* storage = nullptr;
+  bool certain = true;  // no other tensor has the same history
+};
+
 class ObjectSearch final : public LinkVisitor {
  public:
   // `records` and `identities` are those of the same operands, and outlive this; the operator was called at `site`.
@@ -55,6 +63,7 @@ class ObjectSearch final : public LinkVisitor {
   void run(const void* innermost);
 
   const Sighting& sighting(std::size_t operand) const { return sightings_[operand]; }
+  const Ancestor& ancestor(std::size_t operand) const { return ancestors_[operand]; }
   const Place& place(std::uint32_t index) const { return places_[index]; }
   bool is_root(std::uint32_t index) const { return places_[index].parent == index; }
   // "self.layers[3].weight"
@@ -77,6 +86,7 @@ class ObjectSearch final : public LinkVisitor {
   static constexpr std::size_t kMaxObjects = 60000;
   static constexpr std::size_t kMaxHoldings = 30000;
   static constexpr std::size_t kMaxParents = 4;
+  static constexpr std::size_t kMaxHistory = 10;
 
   bool full() const { return places_.size() >= kMaxObjects; }
   void add_frames(const void* innermost, bool torch_frames);
@@ -85,23 +95,25 @@ class ObjectSearch final : public LinkVisitor {
   void follow();
   void note_holding(const Link& link, void* object);
   void look_for_operand(std::size_t operand, std::uint32_t place, void* object, const c10::TensorImpl* tensor);
+  void look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor, trace::LineageId tag);
   void note_parents(std::size_t operand, const trace::Position& here);
+  void note_history(std::size_t operand);
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;
-  const c10::TensorImpl* tensor_of(const void* object);
-  bool is_tensor(const void* object) { return tensor_of(object) != nullptr; }
   bool is_operand(const void* object) const;
   void learn_tensor_layout();
 
   std::span<const trace::OperandRecord> records_;
   std::span<const OperandIdentity> identities_;
   std::vector<Sighting> sightings_;
-  std::vector<std::array<trace::LineageId, kMaxParents>> parents_;  // the values that a temporary was made from
+  std::vector<std::array<trace::LineageId, kMaxParents>> parents_;    // the values that a temporary was made from
+  std::vector<std::array<trace::LineageId, kMaxHistory>> histories_;  // without the operand's own node
+  std::vector<Ancestor> ancestors_;
   std::vector<Place> places_;
   std::unordered_set<const void*> seen_;
   std::unordered_map<const void*, Holding> children_;  // modules that are children of others
   std::unordered_map<const void*, Holding> owned_;     // parameters and buffers
   std::vector<Holding> holdings_;
-  std::unordered_map<const void*, bool> tensor_types_;
+  mutable std::unordered_map<const void*, bool> tensor_types_;  // whether a type is one of tensors, once it was asked
   std::uint32_t current_ = kNoPlace;
   std::uint32_t followed_ = 0;
   const void* frame_ = nullptr;

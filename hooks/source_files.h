@@ -24,6 +24,11 @@ class SourceFiles {
   // A line's text, without keeping it.
   std::string_view line(trace::StringId file, int number) noexcept { return text(file, number, false); }
 
+  // The whole file; empty where it cannot be read.
+  std::string_view whole(trace::StringId file) noexcept {
+    return map(file) ? std::string_view(text_, size_) : std::string_view();
+  }
+
   // The part of one line between two byte columns; empty where it is not known.
   std::string_view part(const trace::Position& position) noexcept;
 

@@ -95,7 +95,6 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
   if (scalar == nullptr || !finding.where) return std::nullopt;
   const Operand* tensor = scalar->odd ? counterpart_of(*scalar, finding.operands) : first_odd(finding.operands);
   if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
-  if (evidence_of(*tensor, trace::EvidenceKind::module_not_registered) != nullptr) return std::nullopt;
 
   const std::string here = "`" + move_call(*scalar, *tensor) + "`";
   const LineageStep* step = where_it_became_a_number(*scalar);

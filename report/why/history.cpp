@@ -1,6 +1,8 @@
 #include "report/why/history.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "report/operands.h"
 #include "report/statement_text.h"
@@ -71,10 +73,46 @@ bool same_function(const Frame& one, const Frame& other) {
   return one.file == other.file && one.function == other.function;
 }
 
+namespace {
+
+std::string text_at(const Frame& place) {
+  std::string call = call_at(place);
+  return call.empty() ? place.source : call;
+}
+
+}  // namespace
+
 bool names_device(const Frame& place) {
-  const std::string call = call_at(place);
-  const std::string& text = call.empty() ? place.source : call;
+  const std::string text = text_at(place);
   return text.find("device") != text.npos || text.find("cuda") != text.npos || text.find("cpu") != text.npos;
+}
+
+bool names_device_itself(const Frame& place) {
+  constexpr std::array<std::string_view, 7> kLiterals = {"\"cpu",  "'cpu",  "\"cuda",       "'cuda",
+                                                         ".cuda(", ".cpu(", "torch.device("};
+  const std::string text = text_at(place);
+  return std::ranges::any_of(kLiterals, [&](std::string_view one) { return text.find(one) != text.npos; });
+}
+
+bool made_like_another(const Frame& place) {
+  const std::string text = text_at(place);
+  return text.find("_like(") != text.npos || text.find(".new_") != text.npos;
+}
+
+bool is_constructor(const Frame& place) {
+  return place.function.ends_with("__init__") || place.function.ends_with("__post_init__") ||
+         place.function == "<module>";
+}
+
+// The last that the process could follow it to. What a constructor keeps, it was given: that is no decision.
+const Evidence* device_decided_at(const Operand& operand, const Finding& finding) {
+  const Evidence* last = nullptr;
+  for (const Evidence& evidence : operand.evidence) {
+    if (evidence.kind == trace::EvidenceKind::device_from && is_changeable(evidence.at, finding)) last = &evidence;
+  }
+  if (last == nullptr) return nullptr;
+  const bool stored = last->text.starts_with("self.");
+  return stored && is_constructor(last->at) && !names_device_itself(last->at) ? nullptr : last;
 }
 
 bool on_accelerator(const Operand& operand) {

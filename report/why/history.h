@@ -35,6 +35,15 @@ bool same_line(const Frame& one, const Frame& other);
 bool same_function(const Frame& one, const Frame& other);
 // Whether the source of this call says which device it works on.
 bool names_device(const Frame& place);
+// Whether it says so in so many words, as `device="cpu"` and `.cuda()` do; `device=x.device` follows something else.
+bool names_device_itself(const Frame& place);
+// Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.
+bool made_like_another(const Frame& place);
+// The function makes its object: what it stores, it stores once.
+bool is_constructor(const Frame& place);
+// Where the program decided on the device that the operand got by way of an attribute or an argument; null where that
+// is not known.
+const Evidence* device_decided_at(const Operand& operand, const Finding& finding);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 

@@ -7,11 +7,6 @@
 namespace devsan::report::why {
 namespace {
 
-bool is_constructor(const Frame& place) {
-  return place.function.ends_with("__init__") || place.function.ends_with("__post_init__") ||
-         place.function == "<module>";
-}
-
 // The newest step before the failing line: what was stored.
 const LineageStep* stored_step(const Operand& operand, const Finding& finding) {
   for (const LineageStep& step : operand.lineage) {

@@ -20,15 +20,22 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
+  const Evidence* kept = evidence_of(pair->odd, trace::EvidenceKind::computed_from);
+  const std::string left = kept != nullptr ? "`" + kept->text + "`" : mention(pair->odd);
   const std::string device = spoken_device(pair->wanted.device);
-  RootCause cause =
-      cause_at(sibling->at, pair->odd,
-               "This line moves `" + sibling->text + "` to " + device + ", and leaves " + mention(pair->odd) +
-                   ", which came with it, on " + spoken_device(pair->odd.device) + ".");
-  return Explanation{std::move(cause),
-                     Fix{sibling->at.file, sibling->at.line,
-                         "Move " + mention(pair->odd) + " to " + device + " here, too; or where it is used, in " +
-                             short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+  const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
+  const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);
+  const Frame& place = anew ? rebuilt->at : sibling->at;
+  const bool elsewhere = !same_line(place, sibling->at);
+  std::string why = elsewhere ? "A `" + rebuilt->text + "` is made anew here. " + short_place(sibling->at) + " moves"
+                              : std::string("This line moves");
+  why += " `" + sibling->text + "` to " + device + ", and " + left + ", which came with it, is left on " +
+         spoken_device(pair->odd.device) + ".";
+  return Explanation{
+      cause_at(place, pair->odd, std::move(why)),
+      Fix{place.file, place.line,
+          "Move " + left + " to " + device + " here, too; or move " + mention(pair->odd) + " where it is used, in " +
+              short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
 }
 
 }  // namespace devsan::report::why

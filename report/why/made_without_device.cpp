@@ -1,4 +1,5 @@
-// Factories make their tensors on the default device, the CPU unless told otherwise.
+// Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
+// use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -12,6 +13,17 @@ std::string on_which(const Operand& odd) {
                       : ", on " + odd.device + ", the default device of that moment, because none is given";
 }
 
+Explanation told_from(const Evidence& decided, const Pair& pair, const LineageStep& origin) {
+  RootCause cause =
+      cause_at(decided.at, pair.odd,
+               mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
+                   spoken_device(pair.odd.device) + " because of `" + decided.text + "`, which gets its value here.");
+  return {std::move(cause),
+          Fix{decided.at.file, decided.at.line,
+              "Let `" + decided.text + "` be on " + spoken_device(pair.wanted.device) + " here; or make it on " +
+                  spoken_device(pair.wanted.device) + " in " + short_place(origin.at) + ", whatever is given."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> made_without_device(const Finding& finding) {
@@ -22,9 +34,6 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
     return std::nullopt;
   }
   const bool named = names_device(origin->at);
-  RootCause cause = cause_at(origin->at, pair->odd,
-                             mention_first(pair->odd) + " begins in this line" +
-                                 (named ? ", on " + spoken_device(pair->odd.device) : on_which(pair->odd)) + ".");
   const std::string device = device_at(origin->at, pair->wanted, finding);
   const std::string edit = named ? "" : with_argument(call_at(origin->at), "device=" + device);
   std::string text = named          ? "Make it on " + spoken_device(pair->wanted.device)
@@ -34,7 +43,13 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
     text += ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
             move_call(pair->odd, pair->wanted) + "`";
   }
-  return Explanation{std::move(cause), Fix{origin->at.file, origin->at.line, text + "."}};
+  Fix fix{origin->at.file, origin->at.line, text + "."};
+  if (const Evidence* decided = device_decided_at(pair->odd, finding)) return told_from(*decided, *pair, *origin);
+  if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
+  RootCause cause = cause_at(origin->at, pair->odd,
+                             mention_first(pair->odd) + " begins in this line" +
+                                 (named ? ", on " + spoken_device(pair->odd.device) : on_which(pair->odd)) + ".");
+  return Explanation{std::move(cause), std::move(fix)};
 }
 
 }  // namespace devsan::report::why

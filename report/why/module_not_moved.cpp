@@ -17,12 +17,22 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Operand* tensor = counterpart_of(*stayed, finding.operands);
   if (tensor == nullptr) return std::nullopt;
 
-  const bool known = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);
-  const Frame& place = known ? stayed->lineage.back().at : *finding.where;
+  const Evidence* bound = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  const bool made = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);
+  const bool known = bound != nullptr || made;
+  const Frame& place = bound != nullptr ? bound->at : made ? stayed->lineage.back().at : *finding.where;
   Fix fix{place.file, place.line,
           "Move the module that owns " + mention(*stayed) + " with `.to('" + tensor->device +
               "')`; if it belongs to a larger module, make it a part of that one before that one is moved."};
   if (!known) return Explanation{std::nullopt, std::move(fix)};
+  if (bound != nullptr && !(made && same_line(stayed->lineage.back().at, place))) {
+    const std::string where = made ? " made in " + short_place(stayed->lineage.back().at) + "," : "";
+    return Explanation{
+        cause_at(place, *stayed,
+                 mention_first(*stayed) + " is a " + std::string(name_of(stayed->is)) + " of `" + bound->text + "`," +
+                     where + " on the CPU. Nothing has moved `" + bound->text + "`, which gets its value here, since."),
+        std::move(fix)};
+  }
   RootCause cause = cause_at(place, *stayed,
                              mention_first(*stayed) + " is a " + std::string(name_of(stayed->is)) +
                                  " made in this line, on the CPU. Nothing has moved its module since.");

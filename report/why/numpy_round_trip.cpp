@@ -22,6 +22,13 @@ bool is_from_host_memory(const LineageStep& step) {
   });
 }
 
+// The other one is there because of the default device: which of the two was meant shows nowhere.
+bool follows_default_device(const Operand& wanted) {
+  const LineageStep* arrival = arrival_of(wanted);
+  return arrival != nullptr && arrival->how == trace::How::created && on_accelerator(wanted) && !is_weight(wanted) &&
+         !names_device(arrival->at) && !made_like_another(arrival->at);
+}
+
 }  // namespace
 
 std::optional<Explanation> numpy_round_trip(const Finding& finding) {
@@ -33,11 +40,18 @@ std::optional<Explanation> numpy_round_trip(const Finding& finding) {
   }
   if (!is_from_host_memory(*arrival) || names_device(arrival->at)) return std::nullopt;
   const std::string device = device_at(arrival->at, pair->wanted, finding);
+  Fix fix{arrival->at.file, arrival->at.line,
+          "Move it to " + pair->wanted.device + " right here: `" + call_at(arrival->at) + ".to(" + device + ")`."};
+  if (follows_default_device(pair->wanted)) {
+    const Frame& other = arrival_of(pair->wanted)->at;
+    fix.text.back() = ';';
+    fix.text += " or, if it belongs on the CPU, make " + mention(pair->wanted) + " there in " + short_place(other) +
+                ": it is on the default device because no other is given.";
+    return Explanation{std::nullopt, std::move(fix)};
+  }
   RootCause cause = cause_at(arrival->at, pair->odd,
                              mention_first(pair->odd) + " begins in this line as a tensor over memory of the host.");
-  return Explanation{std::move(cause), Fix{arrival->at.file, arrival->at.line,
-                                           "Move it to " + pair->wanted.device + " right here: `" +
-                                               call_at(arrival->at) + ".to(" + device + ")`."}};
+  return Explanation{std::move(cause), std::move(fix)};
 }
 
 }  // namespace devsan::report::why

@@ -13,7 +13,6 @@ std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
   if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd)) return std::nullopt;
   const Operand& total = pair->wanted;
   if (!total.on_cpu() || !total.is_scalar() || newest_move_of(total) != nullptr) return std::nullopt;
-  if (evidence_of(total, trace::EvidenceKind::module_not_registered) != nullptr) return std::nullopt;
   const LineageStep* origin = arrival_of(total);
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;

@@ -23,10 +23,16 @@ bool has_numeric_segment(std::string_view name) {
   return false;
 }
 
+// A key that is no text, a member of a set or a variable of a closure is shown, and is no code.
+bool is_code(std::string_view name) {
+  return name.find("...") == name.npos && name.find('<') == name.npos;
+}
+
 // What can be written into the line that failed; empty where there is nothing short and safe to write.
 std::string expression_for(const Operand& operand, std::size_t longest) {
   const std::string& text = operand.text.empty() ? operand.name : operand.text;
-  return text.size() <= longest && !has_numeric_segment(text) ? text : "";
+  const bool code = !operand.text.empty() || is_code(text);
+  return text.size() <= longest && code && !has_numeric_segment(text) ? text : "";
 }
 
 }  // namespace

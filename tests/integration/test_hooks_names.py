@@ -318,3 +318,60 @@ def test_huge_structures_and_deep_stacks_end_the_search_quickly(run_python):
     finding = found_at(result, HUGE, "huge")
     assert odd_operand(finding)["name"] == "right"
     assert finding["stack"][0]["line"] == line_of(HUGE, "huge")
+
+
+CONTAINERS = PROLOGUE + """
+import collections
+import functools
+
+
+class Deque(collections.deque):
+    pass
+
+
+def adds(value):
+    def add(x):
+        return x + value
+    return add
+
+
+def scale(x, weights):
+    return x * weights
+
+
+def program():
+    frames = Deque(maxlen=100)
+    for k in range(170):
+        frames.append(torch.ones(3) if k == 160 else None)
+    attempt(lambda: gpu() + frames[90])  # @deque
+    members = {torch.ones(3)}
+    attempt(lambda: gpu() + next(iter(members)))  # @set
+    holder = Plain()
+    holder.loss = functools.partial(scale, weights=torch.ones(3))
+    attempt(lambda: gpu() + holder.loss.keywords["weights"])  # @partial
+    holder.hook = adds(torch.ones(3))
+    attempt(lambda: gpu() + holder.hook.__closure__[0].cell_contents)  # @hook
+    holder.hook.cache = torch.ones(3)
+    attempt(lambda: gpu() + holder.hook.cache)  # @function
+    empty = Plain()
+    empty.parts = [collections.deque(), set(), functools.partial(print), adds]
+    attempt(lambda: gpu() + torch.zeros(3))  # @none
+
+
+program()
+"""
+
+
+def test_what_sets_deques_partials_and_functions_keep_has_a_name(run_python):
+    result = run_python(CONTAINERS, sim=1)
+    assert result.status == 0, result.stderr
+
+    def name(mark):
+        return odd_operand(found_at(result, CONTAINERS, mark))["name"]
+
+    assert name("deque") == "frames[90]"
+    assert name("set") == "members{...}"
+    assert name("partial") == "holder.loss.keywords['weights']"
+    assert name("hook") == "holder.hook.<nonlocal value>"
+    assert name("function") == "holder.hook.cache"
+    assert name("none") == "torch.zeros(3)"

@@ -1,0 +1,171 @@
+#include "hooks/python_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::size_t kMaxLines = 20000;
+constexpr int kMaxStatementLines = 24;
+
+bool is_word(char c) noexcept {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+// Follows brackets and strings through a text.
+class Nesting {
+ public:
+  void pass(char c) noexcept {
+    if (quote_ != 0) {
+      if (c == quote_ && !escaped_) quote_ = 0;
+      escaped_ = c == '\\' && !escaped_;
+      return;
+    }
+    if (c == '"' || c == '\'') quote_ = c;
+    if (c == '(' || c == '[' || c == '{') ++depth_;
+    if (c == ')' || c == ']' || c == '}') --depth_;
+  }
+  bool in_string() const noexcept { return quote_ != 0; }
+  int depth() const noexcept { return depth_; }
+
+ private:
+  char quote_ = 0;
+  bool escaped_ = false;
+  int depth_ = 0;
+};
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  Nesting nesting;
+  std::size_t begin = 0;
+  for (std::size_t k = 0; k <= text.size(); ++k) {
+    if (k == text.size() || (text[k] == ',' && nesting.depth() == 0 && !nesting.in_string())) {
+      parts.emplace_back(trimmed(text.substr(begin, k - begin)));
+      begin = k + 1;
+    } else {
+      nesting.pass(text[k]);
+    }
+  }
+  if (!parts.empty() && parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+// Where an assignment's `=` stands.
+std::size_t equals_of(std::string_view statement) noexcept {
+  Nesting nesting;
+  for (std::size_t k = 0; k + 1 < statement.size(); ++k) {
+    const bool outside = nesting.depth() == 0 && !nesting.in_string();
+    if (outside && statement[k] == '=') {
+      const bool compares =
+          statement[k + 1] == '=' ||
+          (k > 0 && std::string_view("=!<>+-*/|&^%@:").find(statement[k - 1]) != std::string_view::npos);
+      return compares ? statement.npos : k;
+    }
+    nesting.pass(statement[k]);
+  }
+  return statement.npos;
+}
+
+}  // namespace
+
+bool is_identifier(std::string_view text) noexcept {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
+         std::ranges::all_of(text, is_word);
+}
+
+SourceLines::SourceLines(std::string_view text) {
+  while (!text.empty() && lines_.size() < kMaxLines) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines_.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+std::string statement_at(const SourceLines& lines, int line) {
+  std::string statement;
+  Nesting nesting;
+  for (int k = line; k < line + kMaxStatementLines; ++k) {
+    const std::string_view text = trimmed(lines[k]);
+    for (const char c : text) {
+      if (c == '#' && !nesting.in_string()) break;
+      nesting.pass(c);
+      statement += c;
+    }
+    if (nesting.depth() <= 0 || nesting.in_string()) break;
+    statement += ' ';
+  }
+  return statement;
+}
+
+std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept {
+  Nesting nesting;
+  for (std::size_t k = begin; k < text.size(); ++k) {
+    const bool outside = nesting.depth() == 0 && !nesting.in_string();
+    if (outside && std::string_view(",)]}").find(text[k]) != std::string_view::npos) return k;
+    nesting.pass(text[k]);
+  }
+  return text.size();
+}
+
+std::optional<std::vector<std::string>> arguments_at(std::string_view text, std::size_t open) {
+  Nesting nesting;
+  for (std::size_t k = open; k < text.size(); ++k) {
+    nesting.pass(text[k]);
+    if (nesting.depth() == 0) return split(text.substr(open + 1, k - open - 1));
+  }
+  return std::nullopt;
+}
+
+std::string device_reference(std::string_view expression) {
+  constexpr std::string_view kDevice = ".device";
+  expression = trimmed(expression);
+  if (expression.ends_with(kDevice) && expression != "self.device") expression.remove_suffix(kDevice.size());
+  const bool path = !expression.empty() && std::isdigit(static_cast<unsigned char>(expression.front())) == 0 &&
+                    std::ranges::all_of(expression, [](char c) { return is_word(c) || c == '.'; });
+  return path && expression != "torch" ? std::string(expression) : std::string();
+}
+
+std::string device_expression(std::string_view call) {
+  constexpr std::array<std::string_view, 3> kBefore = {"device=", ".to(", "_like("};
+  std::string found;
+  for (const std::string_view before : kBefore) {
+    for (std::size_t at = call.find(before); at != call.npos; at = call.find(before, at + 1)) {
+      if (before == "device=" && (at == 0 || is_word(call[at - 1]))) continue;
+      const std::size_t begin = at + before.size();
+      const std::string_view expression = call.substr(begin, end_of_expression(call, begin) - begin);
+      if (expression.find('=') != expression.npos) continue;  // `dtype=`, or a `device=` of its own turn
+      const bool type = expression.starts_with("torch.") && !expression.starts_with("torch.device");
+      if (type || expression.find("dtype") != expression.npos) continue;  // a move to another type
+      std::string one = device_reference(expression);
+      if (one.empty() || (!found.empty() && one != found)) return "";
+      found = std::move(one);
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> assigned_to(std::string_view statement, std::string_view target) {
+  const std::size_t equals = equals_of(statement);
+  if (equals == statement.npos) return std::nullopt;
+  const std::vector<std::string> targets = split(statement.substr(0, equals));
+  const std::string_view value = trimmed(statement.substr(equals + 1));
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    const std::string_view name = trimmed(std::string_view(targets[k]).substr(0, targets[k].find(':')));
+    if (name != target) continue;
+    if (targets.size() == 1) return std::string(value);
+    std::vector<std::string> values = split(value);
+    return values.size() == targets.size() ? values[k] : std::string();
+  }
+  return std::nullopt;
+}
+
+}  // namespace devsan::hooks

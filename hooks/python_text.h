@@ -1,0 +1,47 @@
+// Python source as text, as far as a device has to be followed through it. What cannot be told for sure is not told.
+// Needs no interpreter, so it serves threads without Python, too. May throw std::bad_alloc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::hooks {
+
+// The first lines of a file, at most 20,000; the first is number 1. Empty for a number that is none.
+class SourceLines {
+ public:
+  // `text` outlives this.
+  explicit SourceLines(std::string_view text);
+  int count() const noexcept { return static_cast<int>(lines_.size()); }
+  std::string_view operator[](int number) const noexcept {
+    return number > 0 && number <= count() ? lines_[static_cast<std::size_t>(number) - 1] : std::string_view();
+  }
+
+ private:
+  std::vector<std::string_view> lines_;
+};
+
+bool is_identifier(std::string_view text) noexcept;
+
+// The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
+std::string statement_at(const SourceLines& lines, int line);
+
+// The end of an expression that begins at `begin`: a comma, a bracket or the end of the text.
+std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept;
+
+// What stands between the brackets that open at `open`, by its commas. None where they are not closed.
+std::optional<std::vector<std::string>> arguments_at(std::string_view text, std::size_t open);
+
+// "x" of "x.device", "dev" and "self.device" as they are: a name or an attribute, and empty for any other expression.
+std::string device_reference(std::string_view expression);
+
+// The expression that says on which device a call makes something, or what it moves it to: "self.device", "dev", "x"
+// for `x.device` and for `torch.zeros_like(x)`. Empty where nothing does, several do, or a literal does.
+std::string device_expression(std::string_view call);
+
+// "a.b, self.device = name, device" with "self.device": "device". None where nothing is assigned to that.
+std::optional<std::string> assigned_to(std::string_view statement, std::string_view target);
+
+}  // namespace devsan::hooks

@@ -1,0 +1,56 @@
+#include "hooks/python_text.h"
+
+#include <catch2/catch.hpp>
+
+namespace devsan::hooks {
+namespace {
+
+TEST_CASE("A device is what a factory, a move or a likeness names, if one alone is named") {
+  CHECK(device_expression("torch.zeros(3, device=self.device)") == "self.device");
+  CHECK(device_expression("torch.arange(n, device = x.device)").empty());
+  CHECK(device_expression("torch.arange(longest, device=lengths.device, dtype=torch.long)") == "lengths");
+  CHECK(device_expression("x.to(self.home)") == "self.home");
+  CHECK(device_expression("x.to(y.device, dtype=torch.half)") == "y");
+  CHECK(device_expression("x.to(device=dev)") == "dev");
+  CHECK(device_expression("torch.zeros_like(unknown, dtype=a.dtype)") == "unknown");
+  CHECK(device_expression("torch.zeros(3, device=a) + torch.ones(3, device=b)").empty());
+  CHECK(device_expression("torch.zeros(3, device='cpu')").empty());
+  CHECK(device_expression("x.to(torch.device('cpu'))").empty());
+  CHECK(device_expression("f(my_device=x)").empty());
+  CHECK(device_expression("x.to(dtype=torch.half)").empty());
+  CHECK(device_expression("x.to(torch.half)").empty());
+  CHECK(device_expression("x.to(self.dtype)").empty());
+  CHECK(device_expression("x.to(torch.half).to(dev)") == "dev");
+  CHECK(device_expression("torch.zeros(3)").empty());
+}
+
+TEST_CASE("The value of one target of an assignment is found") {
+  CHECK(assigned_to("self.home = tensor.device", "self.home") == "tensor.device");
+  CHECK(assigned_to("self.name, self.device = name, device", "self.device") == "device");
+  CHECK(assigned_to("self.device: str = 'cpu'", "self.device") == "'cpu'");
+  CHECK(assigned_to("self.a, self.device = pair", "self.device") == "");
+  CHECK_FALSE(assigned_to("self.device == other", "self.device"));
+  CHECK_FALSE(assigned_to("f(device=self.device)", "self.device"));
+  CHECK_FALSE(assigned_to("x = self.device", "self.device"));
+  CHECK_FALSE(assigned_to("self.device += 1", "self.device"));
+}
+
+TEST_CASE("Arguments are split at their own commas") {
+  const auto arguments = arguments_at("f(a, g(b, c), [d, 'e, f'], key=h)", 1);
+  REQUIRE(arguments);
+  CHECK(*arguments == std::vector<std::string>{"a", "g(b, c)", "[d, 'e, f']", "key=h"});
+  CHECK_FALSE(arguments_at("f(a, b", 1));
+  CHECK(arguments_at("f()", 1)->empty());
+}
+
+TEST_CASE("A statement goes on to the last bracket that is closed") {
+  const SourceLines lines("a = 1\nx = f(  # why\n    1,\n    g(2))\nb = 2");
+  CHECK(lines.count() == 5);
+  CHECK(statement_at(lines, 1) == "a = 1");
+  CHECK(statement_at(lines, 2) == "x = f(   1, g(2))");
+  CHECK(lines[0].empty());
+  CHECK(lines[6].empty());
+}
+
+}  // namespace
+}  // namespace devsan::hooks
