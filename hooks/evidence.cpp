@@ -4,6 +4,7 @@
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -52,12 +53,20 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
   return match != nullptr ? std::optional(match->at) : std::nullopt;
 }
 
+trace::Position position_at(trace::StringId file, int line, std::string_view function) {
+  trace::Position position{};
+  position.file = file;
+  position.function = runtime.recorder->intern_string(function);
+  position.line = position.end_line = line;
+  position.column = position.end_column = -1;
+  return position;
+}
+
 const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
   const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
+  const std::string_view function = trace::function_around(runtime.recorder->string(position.function));
   for (const void* code : inquiry.own_code.code()) {
-    if (!is_name(field<const void*>(code, name), runtime.recorder->string(position.function))) continue;
-    const trace::Position at = position_of(code, 0);
-    if (at.file == position.file && at.function == position.function) return code;
+    if (is_name(field<const void*>(code, name), function) && position_of(code, 0).file == position.file) return code;
   }
   return nullptr;
 }

@@ -66,7 +66,8 @@ struct Binding {
 };
 std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
 
-// The code of the program that a call was made from; null where it cannot be reached.
+// The function of the program that a call was made from, or from a comprehension in it; null where its code cannot be
+// reached.
 const void* code_at(const Inquiry& inquiry, const trace::Position& position);
 
 bool is_torch_module(const void* object) noexcept;
@@ -84,11 +85,15 @@ void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
-void find_trace(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
 
+// A line of a source file, by the function that it stands in.
+trace::Position position_at(trace::StringId file, int line, std::string_view function);
+
 // Reads source files alone, so it serves threads without Python, too.
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+// `site` is that of the operator that failed.
+void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);
 
 }  // namespace devsan::hooks

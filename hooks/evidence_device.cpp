@@ -17,35 +17,6 @@ namespace {
 constexpr int kMaxHops = 5;
 constexpr int kMaxSteps = 8;
 constexpr int kMaxCallLines = 8;
-constexpr std::string_view kModule = "<module>";
-
-std::size_t indentation(std::string_view line) noexcept {
-  return std::min(line.find_first_not_of(" \t"), line.size());
-}
-
-bool is_blank(std::string_view line) noexcept {
-  const std::size_t begin = indentation(line);
-  return begin == line.size() || line[begin] == '#' || line[begin] == '\r';
-}
-
-std::string_view last_part(std::string_view name) noexcept {
-  return name.substr(name.rfind('.') + 1);
-}
-
-bool is_word(char c) noexcept {
-  return is_identifier(std::string_view(&c, 1)) || (c >= '0' && c <= '9');
-}
-
-// Where "name(" stands as a call; npos without one.
-std::size_t call_in(std::string_view line, std::string_view name) {
-  for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
-    const std::string_view before = line.substr(0, at);
-    const std::size_t behind = at + name.size();
-    const bool whole = (before.empty() || !is_word(before.back())) && behind < line.size() && line[behind] == '(';
-    if (whole && !before.ends_with("def ") && !before.ends_with("class ") && before.find('#') == before.npos) return at;
-  }
-  return line.npos;
-}
 
 // A place in a source file that a device is followed to: an expression in a function.
 struct Source {
@@ -69,34 +40,9 @@ class Trail {
  private:
   std::string_view line(int number) const { return lines_[number]; }
 
-  // The first line at or before `number` that begins with `keyword` and less indented than that line is.
-  int enclosing(int number, std::string_view keyword) const {
-    std::size_t most = indentation(line(number));
-    for (int k = number - 1; k > 0 && most > 0; --k) {
-      const std::string_view text = line(k);
-      if (is_blank(text) || indentation(text) >= most) continue;
-      most = indentation(text);
-      if (text.substr(most).starts_with(keyword)) return k;
-    }
-    return 0;
-  }
-
-  std::string name_at(int number, std::string_view keyword) const {
-    std::string_view text = line(number);
-    text.remove_prefix(std::min(indentation(text) + keyword.size(), text.size()));
-    return std::string(text.substr(0, text.find_first_of("(: ")));
-  }
-
-  std::string function_around(int number) const {
-    const int def = enclosing(number, "def ");
-    if (def == 0) return std::string(kModule);
-    const int type = enclosing(def, "class ");
-    return (type != 0 ? name_at(type, "class ") + "." : std::string()) + name_at(def, "def ");
-  }
-
   // The only line in the class that gives the attribute something else than None.
   bool to_attribute(Source& at) const {
-    const int type = enclosing(at.line, "class ");
+    const int type = enclosing_line(lines_, at.line, "class ");
     if (type == 0) return false;
     const std::size_t outer = indentation(line(type));
     int found = 0;
@@ -116,13 +62,13 @@ class Trail {
   }
 
   bool arrive(Source& at, int line, std::string_view value) const {
-    at = {line, function_around(line), device_reference(value)};
+    at = {line, qualified_function(lines_, line), device_reference(value)};
     return true;
   }
 
   // The only call of the function in the file, and what it gives for the argument.
   bool to_argument(Source& at) const {
-    const int def = enclosing(at.line, "def ");
+    const int def = enclosing_line(lines_, at.line, "def ");
     if (def == 0) return false;
     const std::string statement = statement_at(lines_, def);
     const auto names = arguments_at(statement, std::min(statement.find('('), statement.size()));
@@ -132,11 +78,11 @@ class Trail {
     };
     const auto argument = std::ranges::find_if(*names, is_named);
     if (argument == names->end()) return false;
-    const int type = enclosing(def, "class ");
+    const int type = enclosing_line(lines_, def, "class ");
     const bool method = type != 0 && (names->front() == "self" || names->front() == "cls");
     if (method && argument == names->begin()) return false;
-    std::string called = name_at(def, "def ");
-    if (called == "__init__" && type != 0) called = name_at(type, "class ");
+    std::string called = defined_name(line(def), "def ");
+    if (called == "__init__" && type != 0) called = defined_name(line(type), "class ");
     const int call = only_call(called);
     if (call == 0) return false;
     const auto index = static_cast<std::size_t>(argument - names->begin()) - (method ? 1 : 0);
@@ -173,15 +119,6 @@ class Trail {
 
   const SourceLines& lines_;
 };
-
-trace::Position position_of(trace::StringId file, const Source& source) {
-  trace::Position position{};
-  position.file = file;
-  position.function = runtime.recorder->intern_string(source.function);
-  position.line = position.end_line = source.line;
-  position.column = position.end_column = -1;
-  return position;
-}
 
 // The source of a call.
 std::string call_at(const SourceLines& lines, const trace::Position& at) {
@@ -230,7 +167,7 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
       for (int hops = 0; hops < kMaxHops; ++hops) {
         const std::string followed = at.expression;
         if (!trail.follow(at)) return;
-        found.add(trace::EvidenceKind::device_from, index, position_of(made.file, at), followed);
+        found.add(trace::EvidenceKind::device_from, index, position_at(made.file, at.line, at.function), followed);
       }
       return;
     }

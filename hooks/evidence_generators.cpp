@@ -1,12 +1,11 @@
-// What has no history, but comes from the only line of the program that makes its like: generators, and traces.
-#include <optional>
+// Where the program makes its generators. A generator has no history as tensors have; but where one line alone makes
+// any, it is known which.
 #include <string_view>
 
 #include "hooks/byte_code.h"
 #include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
-#include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
 
@@ -29,58 +28,28 @@ bool makes_generator(std::string_view line) {
   return false;
 }
 
-bool is_load(const Instruction& instruction, std::string_view name) noexcept {
-  const bool load =
-      instruction.operation == Operation::load_attribute || instruction.operation == Operation::load_variable;
-  return load && is_name(instruction.operand, name);
-}
-
-// The only line of the program where `accept` takes an instruction that `name` is loaded by.
-template <class Accept>
-std::optional<trace::Position> only_line(const Inquiry& inquiry, std::string_view name, const Accept& accept) {
-  std::optional<trace::Position> found;
-  for (const void* code : inquiry.own_code.code()) {
-    if (!mentions_text(code, name)) continue;
-    const ByteCode byte_code(code);
-    const auto& all = byte_code.instructions();
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (!is_load(all[k], name)) continue;
-      const trace::Position at = position_of(code, all[k].offset);
-      if (!accept(all, k, at)) continue;
-      if (found && (found->line != at.line || found->file != at.file)) return std::nullopt;
-      found = at;
-    }
-  }
-  return found;
-}
-
-bool is_made_by_failing_call(const Inquiry& inquiry, std::size_t operand) {
-  const trace::LineageId lineage = inquiry.operands[operand].lineage;
-  return lineage != trace::LineageId::none && runtime.recorder->lineage(lineage).site == inquiry.site;
+bool is_load(const Instruction& instruction) noexcept {
+  return instruction.operation == Operation::load_attribute || instruction.operation == Operation::load_variable;
 }
 
 }  // namespace
 
-void find_trace(const Inquiry& inquiry, std::size_t operand) {
-  if (!is_made_by_failing_call(inquiry, operand)) return;
-  const auto in_jit = [](const auto& all, std::size_t k, const trace::Position&) {
-    return k > 0 && is_load(all[k - 1], "jit");
-  };
-  if (only_line(inquiry, "script", in_jit)) return;
-  if (const auto at = only_line(inquiry, "trace", in_jit)) {
-    inquiry.found.add(trace::EvidenceKind::traced_at, operand, *at, "");
-  }
-}
-
 void find_generator(const Inquiry& inquiry, std::size_t operand) {
   if ((inquiry.operands[operand].flags & trace::kGenerator) == 0) return;
   SourceFiles files;
-  const auto in_call = [&files](const auto&, std::size_t, const trace::Position& at) {
-    return makes_generator(files.line(at.file, at.line));
-  };
-  if (const auto at = only_line(inquiry, kType, in_call)) {
-    inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *at, "");
+  trace::Position found{};
+  int lines = 0;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions_text(code, kType)) continue;
+    for (const Instruction& one : ByteCode(code).instructions()) {
+      if (!is_load(one) || !is_name(one.operand, kType)) continue;
+      const trace::Position at = position_of(code, one.offset);
+      if (!makes_generator(files.line(at.file, at.line)) || (lines > 0 && at.line == found.line)) continue;
+      found = at;
+      ++lines;
+    }
   }
+  if (lines == 1) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, found, "");
 }
 
 }  // namespace devsan::hooks

@@ -33,7 +33,6 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_generator(inquiry, k);
     find_entry_puts(inquiry, k);
     find_closure_of_copy(inquiry, k);
-    find_trace(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
   }
@@ -64,12 +63,14 @@ void examine(const void* thread, trace::OperatorId op, trace::SiteId site, Opera
   }
 }
 
-void find_device_sources(trace::OperatorId op, std::span<const trace::OperandRecord> operands,
-                         EvidenceList& evidence) noexcept {
+void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trace::OperandRecord> operands,
+                  EvidenceList& evidence) noexcept {
   try {
     const trace::OddOperands odd = odd_among(operands, op);
     for (std::size_t k = 0; k < operands.size(); ++k) {
-      if (odd.odd(operands[k])) find_device_source(operands[k], k, evidence);
+      if (!odd.odd(operands[k])) continue;
+      find_device_source(operands[k], k, evidence);
+      find_trace(operands[k], k, site, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure
   }

@@ -12,9 +12,9 @@ namespace devsan::hooks {
 void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
              EvidenceList& evidence) noexcept;
 
-// Adds where the devices of odd operands come from. Needs no Python.
-void find_device_sources(trace::OperatorId op, std::span<const trace::OperandRecord> operands,
-                         EvidenceList& evidence) noexcept;
+// Adds what the text of the source files tells of odd operands. Needs no Python.
+void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trace::OperandRecord> operands,
+                  EvidenceList& evidence) noexcept;
 
 // The names alone, for operands that nothing refused.
 void find_names(const void* thread, trace::SiteId site, OperandList& operands) noexcept;

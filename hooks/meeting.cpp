@@ -225,7 +225,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   }
   if (raised) {
     name_temporaries(operands.records(), details.site);
-    find_device_sources(details.op, operands.records(), evidence);
+    examine_text(details.op, details.site, operands.records(), evidence);
   }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};

@@ -106,6 +106,48 @@ std::string statement_at(const SourceLines& lines, int line) {
   return statement;
 }
 
+std::size_t indentation(std::string_view line) noexcept {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
+
+bool is_blank(std::string_view line) noexcept {
+  const std::size_t begin = indentation(line);
+  return begin == line.size() || line[begin] == '#' || line[begin] == '\r';
+}
+
+int enclosing_line(const SourceLines& lines, int number, std::string_view keyword) {
+  std::size_t most = indentation(lines[number]);
+  for (int k = number - 1; k > 0 && most > 0; --k) {
+    const std::string_view text = lines[k];
+    if (is_blank(text) || indentation(text) >= most) continue;
+    most = indentation(text);
+    if (text.substr(most).starts_with(keyword)) return k;
+  }
+  return 0;
+}
+
+std::string defined_name(std::string_view line, std::string_view keyword) {
+  line.remove_prefix(std::min(indentation(line) + keyword.size(), line.size()));
+  return std::string(line.substr(0, line.find_first_of("(: ")));
+}
+
+std::string qualified_function(const SourceLines& lines, int number) {
+  const int def = enclosing_line(lines, number, "def ");
+  if (def == 0) return "<module>";
+  const int type = enclosing_line(lines, def, "class ");
+  return (type != 0 ? defined_name(lines[type], "class ") + "." : "") + defined_name(lines[def], "def ");
+}
+
+std::size_t call_in(std::string_view line, std::string_view name) noexcept {
+  for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
+    const std::string_view before = line.substr(0, at);
+    const std::size_t behind = at + name.size();
+    const bool whole = (before.empty() || !is_word(before.back())) && behind < line.size() && line[behind] == '(';
+    if (whole && !before.ends_with("def ") && !before.ends_with("class ") && before.find('#') == before.npos) return at;
+  }
+  return line.npos;
+}
+
 std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept {
   Nesting nesting;
   for (std::size_t k = begin; k < text.size(); ++k) {

@@ -28,6 +28,24 @@ bool is_identifier(std::string_view text) noexcept;
 // The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
 std::string statement_at(const SourceLines& lines, int line);
 
+// How far a line is indented; its length where it is blank.
+std::size_t indentation(std::string_view line) noexcept;
+
+// Neither code nor a decorator stands there.
+bool is_blank(std::string_view line) noexcept;
+
+// The first line before `number` that begins with `keyword` and is indented less than all between; 0 without one.
+int enclosing_line(const SourceLines& lines, int number, std::string_view keyword);
+
+// "pick" of "    def pick(self):", with `keyword` "def ".
+std::string defined_name(std::string_view line, std::string_view keyword);
+
+// "Net.forward", the function that a line stands in, as Python qualifies its name; "<module>" outside of all.
+std::string qualified_function(const SourceLines& lines, int number);
+
+// Where "name(" stands in code as a call, no definition; npos without one.
+std::size_t call_in(std::string_view line, std::string_view name) noexcept;
+
 // The end of an expression that begins at `begin`: a comma, a bracket or the end of the text.
 std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept;
 

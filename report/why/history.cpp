@@ -7,6 +7,7 @@
 #include "report/operands.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
+#include "trace/function_names.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::report::why {
@@ -70,7 +71,7 @@ bool same_line(const Frame& one, const Frame& other) {
 }
 
 bool same_function(const Frame& one, const Frame& other) {
-  return one.file == other.file && one.function == other.function;
+  return one.file == other.file && trace::function_around(one.function) == trace::function_around(other.function);
 }
 
 namespace {

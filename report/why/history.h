@@ -32,6 +32,7 @@ const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);
+// Comprehensions belong to the function that they stand in.
 bool same_function(const Frame& one, const Frame& other);
 // Whether the source of this call says which device it works on.
 bool names_device(const Frame& place);

@@ -43,6 +43,26 @@ TEST_CASE("Arguments are split at their own commas") {
   CHECK(arguments_at("f()", 1)->empty());
 }
 
+TEST_CASE("A line belongs to the function and the class around it, whatever stands between") {
+  const SourceLines lines(
+      "import torch\n\nclass Net:\n    def make(self):\n        if self:\n# why\n            x = f(1)\n\n    size = "
+      "f(2)\n"
+      "def f(n):\n    return n\nf(3)");
+  CHECK(qualified_function(lines, 7) == "Net.make");
+  CHECK(qualified_function(lines, 9) == "<module>");
+  CHECK(qualified_function(lines, 11) == "f");
+  CHECK(qualified_function(lines, 12) == "<module>");
+  CHECK(enclosing_line(lines, 7, "class ") == 3);
+}
+
+TEST_CASE("A call is no definition, no comment and no longer name") {
+  CHECK(call_in("x = torch.jit.trace(f, a)", "jit.trace") == 10);
+  CHECK(call_in("def trace(f):", "trace") == std::string_view::npos);
+  CHECK(call_in("x = 1  # trace(f)", "trace") == std::string_view::npos);
+  CHECK(call_in("retrace(f)", "trace") == std::string_view::npos);
+  CHECK(call_in("trace_module(f)", "trace") == std::string_view::npos);
+}
+
 TEST_CASE("A statement goes on to the last bracket that is closed") {
   const SourceLines lines("a = 1\nx = f(  # why\n    1,\n    g(2))\nb = 2");
   CHECK(lines.count() == 5);

@@ -148,12 +148,26 @@ TEST_CASE("The line that moved the rest of a batch is the cause, but not for wha
   const Finding told = explained(finding);
   CHECK(told.rule == "left_out_of_move");
   CHECK(cause_line(told) == 20);
-  CHECK_THAT(told.root_cause->why, Contains("`['images']`") && Contains("leaves `target['boxes']`"));
+  CHECK_THAT(told.root_cause->why,
+             Contains("`['images']`") && Contains("`target['boxes']`, which came with it, is left on the CPU"));
   CHECK_THAT(told.fix->text, Contains("model.py:30"));
   odd(finding).lineage = {created(line(19, "main", "    boxes = torch.rand(2, 4)", "torch.rand(2, 4)"))};
   CHECK(cause_line(explained(finding)) == 19);
   odd(finding).evidence.front().at = library_line(20, "send", "return {k: v.to(device)}");
   CHECK(explained(finding).rule != "left_out_of_move");
+}
+
+TEST_CASE("The line that makes the object anew is the cause, also where a comprehension moves the siblings") {
+  Finding finding = add("graph.edges", NameKind::attribute);
+  odd(finding).lineage = {created(line(40, "<module>", "edges = torch.tensor([[0, 1]])", "torch.tensor([[0, 1]])"))};
+  const Frame moving =
+      line(17, "Graph.to.<locals>.<dictcomp>", "    moved.features = {k: v.to(d) for k, v in f}", "v.to(d)");
+  find(odd(finding), EvidenceKind::sibling_moved, moving, "['x']");
+  find(odd(finding), EvidenceKind::rebuilt_at, line(16, "Graph.to", "    moved = Graph(self.edges)"), "Graph");
+  CHECK(explained(finding).rule == "left_out_of_move");
+  CHECK(cause_line(explained(finding)) == 16);
+  odd(finding).evidence.back().at.function = "Graph.to.<locals>.copy";
+  CHECK(cause_line(explained(finding)) == 17);
 }
 
 TEST_CASE("A buffer's second name is the cause where it is stored, not where the module's move copied the buffer") {

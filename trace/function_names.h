@@ -1,0 +1,28 @@
+// Qualified names of Python's functions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace devsan::trace {
+
+// "Graph.to" of "Graph.to.<locals>.<dictcomp>": before CPython 3.12 a comprehension is a function of its own, although
+// nobody writes one. Names of other functions as they are.
+constexpr std::string_view function_around(std::string_view function) {
+  constexpr std::array<std::string_view, 4> kComprehensions = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"};
+  constexpr std::string_view kInside = ".<locals>.";
+  for (;;) {
+    const std::size_t inside = function.rfind(kInside);
+    if (inside == function.npos) return function;
+    const std::string_view own = function.substr(inside + kInside.size());
+    if (std::ranges::find(kComprehensions, own) == kComprehensions.end()) return function;
+    function = function.substr(0, inside);
+  }
+}
+
+static_assert(function_around("Graph.to.<locals>.<dictcomp>.<locals>.<genexpr>") == "Graph.to");
+static_assert(function_around("Graph.to.<locals>.inner") == "Graph.to.<locals>.inner");
+static_assert(function_around("<listcomp>") == "<listcomp>");
+
+}  // namespace devsan::trace
