@@ -211,7 +211,7 @@ def gradients(results, arguments):
 
     def weight(result):
         if result.layout != torch.strided or result.is_nested:
-            return torch.ones_like(result)
+            return result.detach().clone()
         values = torch.rand(result.shape, dtype=torch.float64, generator=generator).to(result.dtype)
         return values.to(result.device)
 

@@ -6,6 +6,7 @@
 
 #include "preload/hooks_abi.h"
 #include "sim/allocator.h"
+#include "sim/attention.h"
 #include "sim/convolution.h"
 #include "sim/cuda_build.h"
 #include "sim/cuda_hooks.h"
@@ -13,8 +14,11 @@
 #include "sim/devices.h"
 #include "sim/fallback.h"
 #include "sim/python_module.h"
+#include "sim/recurrent_cells.h"
 #include "sim/reducer_timer.h"
+#include "sim/synchronized_norm.h"
 #include "sim/views.h"
+#include "sim/wide_products.h"
 
 namespace devsan::sim {
 namespace {
@@ -45,6 +49,10 @@ bool attach(const HostServices& host) {
   register_fallback();
   register_views();
   register_convolution();
+  register_recurrent_cells();
+  register_synchronized_norm();
+  register_attention();
+  register_wide_products();
   register_reducer_timer();
   return true;
 }

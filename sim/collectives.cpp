@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/capture.h"
 #include "sim/devices.h"
 #include "sim/host_alias.h"
 
@@ -21,6 +22,7 @@ using WorkHandle = c10::intrusive_ptr<c10d::Work>;
 using BackendHandle = c10::intrusive_ptr<c10d::Backend>;
 
 void check_tensor(const at::Tensor& tensor) {
+  check_covered_in_capture("collectives");
   TORCH_CHECK_VALUE(is_simulated(tensor) && tensor.layout() == at::kStrided, "Tensors must be CUDA and dense");
   TORCH_CHECK_VALUE(tensor.is_contiguous(), "Tensors must be contiguous");
 }
@@ -110,28 +112,42 @@ class PendingWork final : public c10d::Work {
   std::vector<WorkHandle> parts_;
 };
 
-// How a reduction is put to the CPU's backend, and what is left to do with its result.
-struct Reduction {
-  ReduceOp op;
-  bool average = false;
+// The factor of an operand before it is summed: that of ReduceOp.PREMUL_SUM.
+at::Tensor premultiplied(const at::Tensor& operand, const ReduceOp& asked) {
+  TORCH_CHECK(operand.is_floating_point(), "PreMulSum Data type must be half, float, bfloat16 or double");
+  const auto* factor = static_cast<const c10d::NCCLPreMulSumSupplement*>(asked.supplement_.get());
+  TORCH_INTERNAL_ASSERT(factor != nullptr);
+  if (!factor->tensor_factor.defined()) return operand * factor->double_factor;
+  TORCH_CHECK(factor->tensor_factor.scalar_type() == operand.scalar_type(),
+              "PreMulSum factor type must match input data type");
+  return operand * host_alias(factor->tensor_factor).reshape(at::IntArrayRef{});
+}
 
-  explicit Reduction(const ReduceOp& asked) : op(asked) {
-    TORCH_CHECK_NOT_IMPLEMENTED(asked != ReduceOp::PREMUL_SUM,
-                                "devsan's simulated nccl does not cover ReduceOp.PREMUL_SUM");
-    if (asked == ReduceOp::AVG) {
-      op = ReduceOp(ReduceOp::SUM);
-      average = true;
-    }
+// How a reduction is put to the CPU's backend, and what is to be done with its operand before and its result after.
+class Reduction {
+ public:
+  explicit Reduction(const ReduceOp& asked) : asked_(asked), op_(asked) {
+    if (asked_ == ReduceOp::AVG || asked_ == ReduceOp::PREMUL_SUM) op_ = ReduceOp(ReduceOp::SUM);
   }
 
-  void finish(at::Tensor& result, int size) const {
-    if (!average) return;
+  const ReduceOp& op() const { return op_; }
+
+  void prepare(at::Tensor& operand) {
+    if (asked_ == ReduceOp::PREMUL_SUM) operand.copy_(premultiplied(operand, asked_));
+  }
+
+  void finish(at::Tensor& result, int size) {
+    if (!(asked_ == ReduceOp::AVG)) return;
     if (result.is_floating_point() || result.is_complex()) {
       result.div_(size);
     } else {
       result.div_(size, "trunc");
     }
   }
+
+ private:
+  ReduceOp asked_;
+  ReduceOp op_;
 };
 
 // NCCL sums booleans as a logical or; the CPU's backend knows bytes.
@@ -170,10 +186,12 @@ class SimulatedNccl final : public c10d::Backend {
   }
 
   WorkHandle reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    const Reduction reduction(options.reduceOp);
+    Reduction reduction(options.reduceOp);
     c10d::ReduceOptions on_cpu = options;
-    on_cpu.reduceOp = reduction.op;
+    on_cpu.reduceOp = reduction.op();
     at::Tensor data = host(tensors.at(0));
+    if (options.rootRank != rank_) data = data.clone();  // the CPU's backend may use it for what it adds up
+    reduction.prepare(data);
     Tensors operands{reducible(data, on_cpu.reduceOp)};
     cpu_->reduce(operands, on_cpu)->wait();
     if (options.rootRank == rank_) reduction.finish(data, size_);
@@ -228,14 +246,15 @@ class SimulatedNccl final : public c10d::Backend {
 
   WorkHandle reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                             const c10d::ReduceScatterOptions& options) override {
-    const Reduction reduction(options.reduceOp);
+    Reduction reduction(options.reduceOp);
     c10d::AllreduceOptions all;
-    all.reduceOp = reduction.op;
+    all.reduceOp = reduction.op();
     all.timeout = options.timeout;
     // The CPU's backend lacks this one for some types: reduce copies of all parts, and keep this rank's.
     Tensors parts;
     for (const at::Tensor& part : hosts(inputs.at(0))) {
       parts.push_back(part.clone());
+      reduction.prepare(parts.back());
       ReduceOp op = all.reduceOp;
       c10d::AllreduceOptions one = all;
       Tensors operand{reducible(parts.back(), op)};
@@ -334,10 +353,11 @@ class SimulatedNccl final : public c10d::Backend {
   }
 
   void reduce_everywhere(at::Tensor& tensor, const c10d::AllreduceOptions& options) {
-    const Reduction reduction(options.reduceOp);
+    Reduction reduction(options.reduceOp);
     c10d::AllreduceOptions on_cpu = options;
-    on_cpu.reduceOp = reduction.op;
+    on_cpu.reduceOp = reduction.op();
     at::Tensor data = host(tensor);
+    reduction.prepare(data);
     Tensors operands{reducible(data, on_cpu.reduceOp)};
     cpu_->allreduce(operands, on_cpu)->wait();
     reduction.finish(data, size_);
@@ -361,11 +381,12 @@ class SimulatedNccl final : public c10d::Backend {
                       "input tensor must be the same type as the output tensor.");
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
                       "input tensor must be the same size as output size times world size");
-    const Reduction reduction(options.reduceOp);
+    Reduction reduction(options.reduceOp);
     c10d::AllreduceOptions all;
-    all.reduceOp = reduction.op;
+    all.reduceOp = reduction.op();
     all.timeout = options.timeout;
     at::Tensor sum = host(input).view({-1}).clone();
+    reduction.prepare(sum);
     Tensors operands{reducible(sum, all.reduceOp)};
     cpu_->allreduce(operands, all)->wait();
     at::Tensor result = host(output);

@@ -4,11 +4,10 @@
 
 #include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/_convolution_native.h>
+#include <ATen/core/stack.h>
 #include <torch/library.h>
 
 #include "sim/fallback.h"
-#include "sim/host_alias.h"
 
 namespace devsan::sim {
 namespace {
@@ -21,25 +20,18 @@ void check_operands(const at::Tensor& input, const at::Tensor& weight, const at:
   at::checkSameGPU("cudnn_convolution", at::TensorArg(input, "input", 1), at::TensorArg(weight, "weight", 2));
 }
 
-at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                       at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                       at::IntArrayRef output_padding, std::int64_t groups, bool benchmark, bool deterministic,
-                       bool cudnn_enabled, bool allow_tf32) {
-  const at::Tensor given_bias = bias.value_or(at::Tensor());
-  check_operands(input, weight, given_bias);
-  HostAliases aliases;
-  const at::Tensor host_bias = given_bias.defined() ? aliases.alias(given_bias) : given_bias;
-  const at::Tensor result =
-      at::native::_convolution(aliases.alias(input), aliases.alias(weight), host_bias, stride, padding, dilation,
-                               transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32);
-  return aliases.simulated(result, input.device());
+void convolution(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+  const c10::IValue& bias = arguments[2];
+  check_operands(arguments[0].toTensor(), arguments[1].toTensor(), bias.isTensor() ? bias.toTensor() : at::Tensor());
+  run_on_host(op, keys, stack);
 }
 
 }  // namespace
 
 void register_convolution() {
   static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  aten.impl("_convolution", TORCH_FN(convolution));
+  aten.impl("_convolution", torch::CppFunction::makeFromBoxedFunction<&convolution>());
   aten.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 

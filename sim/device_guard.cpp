@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "sim/capture.h"
 #include "sim/devices.h"
 
 namespace devsan::sim {
@@ -96,9 +97,13 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
     return true;
   }
   void synchronizeStream(const c10::Stream& stream) const override {
+    check_not_capturing();
     if (const StreamWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
   }
-  void synchronizeDevice(const c10::DeviceIndex device) const override { tell_host_saw_device(device); }
+  void synchronizeDevice(const c10::DeviceIndex device) const override {
+    check_not_capturing();
+    tell_host_saw_device(device);
+  }
 
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device,
               const c10::EventFlag) const override {
@@ -117,6 +122,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
     return true;
   }
   void synchronizeEvent(void* event) const override {
+    check_not_capturing();
     const StreamWatch* told = watch();
     if (told != nullptr && event != nullptr) told->host_saw_event(event);
   }

@@ -60,11 +60,16 @@ std::string unqualified(const c10::FunctionSchema& schema) {
   return colons == std::string::npos ? name : name.substr(colons + 2);
 }
 
-std::string wrapper_name(const c10::FunctionSchema& schema, bool structured) {
+std::string wrapper_name(const c10::FunctionSchema& schema, c10::DispatchKey functionality, bool structured) {
   bool has_output = false;
   for (const c10::Argument& argument : schema.arguments()) has_output = has_output || is_output(argument);
   const std::string name = unqualified(schema) + (has_output ? "_out" : "");
   const std::string& overload = schema.overload_name();
+  if (functionality != c10::DispatchKey::Dense) {
+    const c10::DispatchKey key =
+        c10::toRuntimePerBackendFunctionalityKey(functionality, c10::BackendComponent::CUDABit);
+    return std::string("wrapper_") + c10::toString(key) + "_" + overload + "_" + name;
+  }
   if (structured) return "wrapper_CUDA_" + name + (overload.empty() ? "" : "_" + overload);
   return "wrapper_CUDA_" + overload + "_" + name;
 }
@@ -194,7 +199,8 @@ bool is_structured(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
-Verdict check_operand_devices(const c10::OperatorHandle& op, at::ArrayRef<IValue> arguments) {
+Verdict check_operand_devices(const c10::OperatorHandle& op, c10::DispatchKey functionality,
+                              at::ArrayRef<IValue> arguments) {
   if (std::exchange(t_judged, false)) return Verdict::run;
   const std::vector<Operand> operands = operands_in_check_order(op.schema(), arguments);
   const std::string name = c10::toString(op.operator_name());
@@ -204,10 +210,12 @@ Verdict check_operand_devices(const c10::OperatorHandle& op, at::ArrayRef<IValue
     check->second(operands);
     return Verdict::run;
   }
+  const bool is_dense = functionality == c10::DispatchKey::Dense;
   if (!unchecked_operators().contains(name)) {
-    check_same_device(operands, wrapper_name(op.schema(), has_structured_form(op)));
+    check_same_device(operands, wrapper_name(op.schema(), functionality, has_structured_form(op)));
   }
-  if (is_structured(op)) return Verdict::run_composite;
+  // The composite kernel's meta function is for dense tensors.
+  if (is_dense && is_structured(op)) return Verdict::run_composite;
   check_iterator_scalar(operands);  // an `out` form that the program called itself
   return Verdict::run;
 }

@@ -10,8 +10,10 @@ enum class Verdict {
   run_composite,  // its composite kernel decides: run_composite_kernel
 };
 
-// For operands that are not all on one device. Raises what CUDA's kernel of `op` raises.
-Verdict check_operand_devices(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments);
+// For operands that are not all on one device. Raises what CUDA's kernel of `op` raises, for dense tensors, or for
+// those of another functionality: Sparse, SparseCsr, NestedTensor, Quantized.
+Verdict check_operand_devices(const c10::OperatorHandle& op, c10::DispatchKey functionality,
+                              at::ArrayRef<c10::IValue> arguments);
 
 // Runs the kernel that PyTorch generates for the functional and in-place forms of a structured operator: it calls the
 // operator's meta function, whose checks are PyTorch's own, and then the `out` form.

@@ -4,12 +4,18 @@
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "sim/capture.h"
 #include "sim/device_rules.h"
 #include "sim/devices.h"
 #include "sim/host_alias.h"
+#include "sim/host_kernels.h"
+#include "sim/layouts.h"
 #include "sim/random.h"
 
 namespace devsan::sim {
@@ -38,6 +44,7 @@ struct Operands {
   std::optional<c10::Device> device;  // of the first simulated tensor, or of the device argument without one
   bool mixed = false;                 // not all tensors are on `device`
   std::vector<at::Tensor> on_cpu;
+  std::vector<at::Tensor> host_parts;  // of nested tensors
 };
 
 Operands look_at(at::ArrayRef<IValue> arguments) {
@@ -47,7 +54,10 @@ Operands look_at(at::ArrayRef<IValue> arguments) {
       if (!is_simulated(tensor)) {
         // A Python number that became a tensor mixes with every device.
         if (!tensor.unsafeGetTensorImpl()->is_wrapped_number()) operands.on_cpu.push_back(tensor);
-      } else if (!operands.device) {
+        return;
+      }
+      for (const at::Tensor& part : host_parts_of(tensor)) operands.host_parts.push_back(part);
+      if (!operands.device) {
         operands.device = tensor.device();
       } else if (*operands.device != tensor.device()) {
         operands.mixed = true;
@@ -67,11 +77,20 @@ bool draws_random_numbers(const c10::OperatorHandle& op) {
   return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
+// Whether the CPU kernel asks its operands if they need a gradient: this one then keeps what its backward reads.
+bool asks_for_gradients(const c10::OperatorHandle& op) {
+  return op.schema().name() == "aten::_sparse_mm_reduce_impl";
+}
+
 // Replaces the arguments on the stack with what the CPU kernel takes.
 class HostArguments {
  public:
   HostArguments(const c10::OperatorHandle& op, Stack* stack, c10::Device device)
-      : schema_(op.schema()), stack_(stack), device_(device), random_(draws_random_numbers(op)) {}
+      : schema_(op.schema()),
+        stack_(stack),
+        device_(device),
+        random_(draws_random_numbers(op)),
+        gradients_(asks_for_gradients(op)) {}
 
   void replace(HostAliases& aliases) {
     const std::size_t count = schema_.arguments().size();
@@ -110,7 +129,9 @@ class HostArguments {
   at::Tensor to_host(const at::Tensor& tensor, bool is_written, HostAliases& aliases) {
     if (!is_simulated(tensor)) return tensor;
     if (is_written) written_.push_back(tensor);
-    return aliases.alias(tensor);
+    at::Tensor host = aliases.alias(tensor);
+    if (gradients_ && tensor.requires_grad()) host.set_requires_grad(true);
+    return host;
   }
 
   void replace_one(IValue& value, const c10::Argument& argument, HostAliases& aliases) {
@@ -136,21 +157,22 @@ class HostArguments {
   Stack* stack_;
   c10::Device device_;
   bool random_;
+  bool gradients_;
   std::vector<at::Tensor> written_;
   std::optional<HostDefaultGenerator> host_default_;
 };
 
 // An operand that was on the CPU is returned as it is, and so is a view of it.
-bool belongs_to_cpu_operand(const at::Tensor& result, const Operands& operands) {
-  for (const at::Tensor& operand : operands.on_cpu) {
+bool stays_on_cpu(const at::Tensor& result, const Operands& operands) {
+  const auto belongs_to = [&](const at::Tensor& operand) {
     if (operand.is_same(result)) return true;
-    if (operand.has_storage() && result.has_storage() && operand.storage().is_alias_of(result.storage())) return true;
-  }
-  return false;
+    return operand.has_storage() && result.has_storage() && operand.storage().is_alias_of(result.storage());
+  };
+  return std::ranges::any_of(operands.on_cpu, belongs_to) || std::ranges::any_of(operands.host_parts, belongs_to);
 }
 
 at::Tensor to_simulated(const at::Tensor& result, const Operands& operands, HostAliases& aliases) {
-  if (!result.defined() || belongs_to_cpu_operand(result, operands)) return result;
+  if (!result.defined() || stays_on_cpu(result, operands)) return result;
   return aliases.simulated(result, *operands.device);
 }
 
@@ -168,15 +190,55 @@ void replace_results(const c10::OperatorHandle& op, Stack* stack, const Operands
   }
 }
 
+// Dense, sparse, nested and quantized tensors have kernels of their own.
+constexpr c10::DispatchKey kSimulatedKeys[] = {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
+                                               c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::NestedTensorCUDA,
+                                               c10::DispatchKey::QuantizedCUDA};
+
+c10::DispatchKey functionality_of(c10::DispatchKeySet keys) {
+  const c10::DispatchKey functionality = c10::toFunctionalityKey(keys.highestPriorityTypeId());
+  return c10::isPerBackendFunctionalityKey(functionality) ? functionality : c10::DispatchKey::Dense;
+}
+
+// A composite kernel is preferred to a fallback. That of a structured operator would only lead to the fallback through
+// a second operator; others compute by another formula than the kernels of the CPU, or look for kernels of CUDA.
+bool is_bound_to_fallback(const c10::OperatorHandle& op, c10::DispatchKey functionality) {
+  static const auto* dense =
+      new std::unordered_set<std::string>{"aten::conj_physical_", "aten::mish_backward", "aten::mode.values"};
+  const std::string name = c10::toString(op.operator_name());
+  if (functionality != c10::DispatchKey::Dense) {
+    return name == "aten::copy_" || op.hasKernelForDispatchKey(c10::toRuntimePerBackendFunctionalityKey(
+                                        functionality, c10::BackendComponent::CPUBit));
+  }
+  if (dense->contains(name)) return true;
+  if (!op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) return false;
+  return is_structured(op) || op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+}
+
+void bind_operators(torch::Library& aten, c10::DispatchKey key) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const c10::DispatchKey functionality = c10::toFunctionalityKey(key);
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    const std::optional<c10::OperatorHandle> op = dispatcher.findSchema(name);
+    if (!op || !is_bound_to_fallback(*op, functionality)) continue;
+    aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  }
+}
+
 }  // namespace
 
-void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
-  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
+void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  const c10::DispatchKey functionality = functionality_of(keys);
+  const c10::DispatchKey host_key =
+      c10::toRuntimePerBackendFunctionalityKey(functionality, c10::BackendComponent::CPUBit);
+  const c10::KernelFunction* own = op.hasComputedKernelForDispatchKey(host_key) ? nullptr : find_host_kernel(op);
+  TORCH_CHECK_NOT_IMPLEMENTED(own != nullptr || op.hasComputedKernelForDispatchKey(host_key),
                               "devsan's simulated CUDA devices do not cover the operator ", op.operator_name(),
-                              ": PyTorch has no CPU kernel for it");
+                              ": PyTorch has no ", host_key, " kernel for it");
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
   Operands operands = look_at(arguments);
-  if (operands.mixed && check_operand_devices(op, arguments) == Verdict::run_composite) {
+  if (operands.mixed && check_operand_devices(op, functionality, arguments) == Verdict::run_composite) {
     run_composite_kernel(op, stack);
     return;
   }
@@ -185,27 +247,27 @@ void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stac
     TORCH_CHECK(operands.on_cpu.empty(), "Expected a 'cpu' device type for generator but found 'cuda'");
     operands.device = c10::Device(kSimulatedType, current_device());
   }
+  std::optional<CapturedCall> captured;
+  if (is_capturing()) captured.emplace(op, keys, *stack);
   HostAliases aliases;
   HostArguments host(op, stack, *operands.device);
   host.replace(aliases);
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  if (own != nullptr) {
+    own->callBoxed(op, c10::DispatchKeySet(host_key), stack);
+  } else {
+    op.redispatchBoxed(c10::DispatchKeySet(host_key), stack);
+  }
   host.write_back(aliases);
   replace_results(op, stack, operands, aliases);
+  if (captured) captured->returned(*stack);
 }
 
 void register_fallback() {
-  static torch::Library backend(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  backend.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
-
-  // Structured operators come with a composite kernel that would be preferred to a fallback, and would only lead to it
-  // through a second operator.
-  static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  auto& dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-    if (!name.name.starts_with("aten::")) continue;
-    const std::optional<c10::OperatorHandle> op = dispatcher.findSchema(name);
-    if (!op || !is_structured(*op) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
-    aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  static auto* libraries = new std::vector<torch::Library>();  // a registration lasts as long as its library
+  for (const c10::DispatchKey key : kSimulatedKeys) {
+    torch::Library& backend = libraries->emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+    backend.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+    bind_operators(libraries->emplace_back(torch::Library::IMPL, "aten", key, __FILE__, __LINE__), key);
   }
 }
 

@@ -9,7 +9,7 @@ namespace devsan::sim {
 // kernel on the same memory.
 void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
-// Makes run_on_host the CUDA kernel of every operator that has none.
+// Makes run_on_host the CUDA kernel of every operator that has none. Kernels of our own are registered after it.
 void register_fallback();
 
 }  // namespace devsan::sim

@@ -4,6 +4,7 @@
 
 #include "sim/allocator.h"
 #include "sim/devices.h"
+#include "sim/layouts.h"
 
 namespace devsan::sim {
 namespace {
@@ -18,23 +19,6 @@ c10::Storage make_face(const c10::Storage& simulated) {
   c10::DataPtr pointer(data, new c10::Storage(simulated), &release_simulated, c10::DeviceType::CPU);
   return {c10::Storage::use_byte_size_t(), simulated.nbytes(), std::move(pointer), c10::GetCPUAllocator(),
           simulated.resizable()};
-}
-
-at::Tensor with_storage(const at::Tensor& shape, c10::Storage storage, c10::DispatchKey key) {
-  at::Tensor result =
-      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), shape.dtype());
-  c10::TensorImpl* impl = result.unsafeGetTensorImpl();
-  impl->set_sizes_and_strides(shape.sizes(), shape.strides(), shape.storage_offset());
-  if (shape.is_conj()) impl->_set_conj(true);
-  if (shape.is_neg()) impl->_set_neg(true);
-  return result;
-}
-
-void check_strided(const at::Tensor& tensor) {
-  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided && !tensor.is_nested(),
-                              "devsan's simulated CUDA devices hold dense tensors only, and this operator takes or "
-                              "gives a tensor of layout ",
-                              tensor.layout());
 }
 
 bool same_shape(const at::Tensor& a, const at::Tensor& b) {
@@ -55,9 +39,11 @@ at::Tensor HostAliases::alias(const at::Tensor& simulated) {
   for (const auto& [known, host] : tensors_) {
     if (known.is_same(simulated)) return host;
   }
-  check_strided(simulated);
-  tensors_.emplace_back(simulated, with_storage(simulated, alias_storage(simulated.storage()), c10::DispatchKey::CPU));
-  return tensors_.back().second;
+  at::Tensor host = rebuild(simulated, c10::DeviceType::CPU,
+                            {[this](const c10::Storage& storage) { return alias_storage(storage); },
+                             [this](const at::Tensor& part) { return alias(part); }});
+  tensors_.emplace_back(simulated, host);
+  return host;
 }
 
 c10::Storage HostAliases::simulated_storage(const c10::Storage& host, c10::Device device) {
@@ -84,12 +70,35 @@ at::Tensor HostAliases::simulated(const at::Tensor& host, c10::Device device) {
   for (const auto& [simulated, known] : tensors_) {
     if (known.is_same(host)) return simulated;
   }
-  check_strided(host);
-  return with_storage(host, simulated_storage(host.storage(), device), c10::DispatchKey::CUDA);
+  return rebuild(host, device,
+                 {[&](const c10::Storage& storage) { return simulated_storage(storage, device); },
+                  [&](const at::Tensor& part) { return this->simulated(part, device); }});
 }
 
 void HostAliases::write_back(const at::Tensor& simulated) {
   const at::Tensor host = alias(simulated);
+  const std::vector<at::Tensor> parts = parts_of(simulated);
+  if (parts.empty()) {
+    write_back_strided(simulated, host);
+    return;
+  }
+  const std::vector<at::Tensor> host_parts = parts_of(host);
+  bool same_parts = simulated.sizes() == host.sizes();
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    const at::Tensor known = alias(parts[index]);
+    write_back_strided(parts[index], known);
+    same_parts = same_parts && known.is_same(host_parts[index]);
+  }
+  // Only what changed: a detached tensor refuses a change of its parts.
+  if (same_parts && is_coalesced(simulated) == is_coalesced(host)) return;
+  const c10::Device device = simulated.device();
+  assign(simulated, host,
+         {[&](const c10::Storage& storage) { return simulated_storage(storage, device); },
+          [&](const at::Tensor& part) { return this->simulated(part, device); }});
+}
+
+void HostAliases::write_back_strided(const at::Tensor& simulated, const at::Tensor& host) {
+  if (simulated.is_nested()) return;  // never resized
   const c10::Storage& to = simulated.storage();
   const c10::Storage& from = host.storage();
   if (from.data() != to.data()) {
@@ -103,12 +112,15 @@ void HostAliases::write_back(const at::Tensor& simulated) {
   if (!same_shape(simulated, host)) {
     simulated.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides(), host.storage_offset());
   }
+  if (simulated.is_conj() != host.is_conj()) simulated.unsafeGetTensorImpl()->_set_conj(host.is_conj());
+  if (simulated.is_neg() != host.is_neg()) simulated.unsafeGetTensorImpl()->_set_neg(host.is_neg());
 }
 
 at::Tensor host_alias(const at::Tensor& simulated) {
   if (!is_simulated(simulated)) return simulated;
-  check_strided(simulated);
-  return with_storage(simulated, make_face(simulated.storage()), c10::DispatchKey::CPU);
+  return rebuild(simulated, c10::DeviceType::CPU,
+                 {[](const c10::Storage& storage) { return make_face(storage); },
+                  [](const at::Tensor& part) { return host_alias(part); }});
 }
 
 }  // namespace devsan::sim

@@ -13,7 +13,8 @@ inline bool is_simulated(const at::Tensor& tensor) {
 }
 
 // Gives every tensor of one operator call its CPU face. A tensor or a storage met twice gets the same face twice, so
-// that the operator sees the aliasing that its caller made.
+// that the operator sees the aliasing that its caller made. The face of a sparse tensor is a sparse tensor of the faces
+// of its indices and values.
 class HostAliases {
  public:
   at::Tensor alias(const at::Tensor& simulated);
@@ -22,11 +23,12 @@ class HostAliases {
   // storage where it returned a view, and otherwise new memory of the device.
   at::Tensor simulated(const at::Tensor& host, c10::Device device);
 
-  // Carries a new shape or a grown storage over to the tensor whose face the operator resized.
+  // Carries a new shape, a grown storage or new parts over to the tensor whose face the operator changed.
   void write_back(const at::Tensor& simulated);
 
  private:
   c10::Storage alias_storage(const c10::Storage& simulated);
+  void write_back_strided(const at::Tensor& simulated, const at::Tensor& host);
   c10::Storage simulated_storage(const c10::Storage& host, c10::Device device);
 
   c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 6> tensors_;       // simulated, host

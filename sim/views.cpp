@@ -17,6 +17,7 @@
 #include <torch/library.h>
 
 #include "sim/allocator.h"
+#include "sim/capture.h"
 #include "sim/devices.h"
 #include "sim/host_alias.h"
 
@@ -71,12 +72,14 @@ at::Tensor efficient_zero_tensor(at::IntArrayRef size, std::optional<at::ScalarT
 }
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
+  if (is_capturing()) capture_copy(self, source, non_blocking);
   at::Tensor host = host_alias(self);
   at::native::copy_(host, host_alias(source), non_blocking);
   return self;
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
+  check_not_capturing();
   return at::native::_local_scalar_dense_cpu(host_alias(self));
 }
 

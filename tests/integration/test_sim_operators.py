@@ -1,6 +1,101 @@
-"""Copies between devices, transforms and optimizers on simulated devices give the CPU's numbers; what is not covered says so."""
+"""What only CUDA has, and every layout of tensors: simulated devices give the CPU's numbers."""
 
 import pytest
+
+CELLS = """
+import torch
+def train(device, make, dtype):
+    torch.manual_seed(0)
+    module = make().to(device, dtype)
+    is_cell = isinstance(module, torch.nn.RNNCellBase)
+    generator = torch.Generator().manual_seed(1)
+    shape = (3, 5) if is_cell else (4, 3, 5)
+    inputs = torch.randn(shape, generator=generator).to(device, dtype).requires_grad_()
+    outputs = torch.utils._pytree.tree_leaves(module(inputs))
+    sum((output.double() ** 2).sum() for output in outputs).backward()
+    gradients = [inputs.grad, *(parameter.grad for parameter in module.parameters())]
+    assert all(tensor.device.type == device and tensor.dtype == dtype for tensor in [*outputs, *gradients])
+    return [tensor.detach().cpu() for tensor in [*outputs, *gradients]]
+modules = [lambda: torch.nn.LSTM(5, 6, 2, bidirectional=True), lambda: torch.nn.GRU(5, 6, 2, bidirectional=True),
+           lambda: torch.nn.LSTM(5, 6, bias=False, proj_size=2), lambda: torch.nn.GRU(5, 6, bias=False),
+           lambda: torch.nn.RNN(5, 6), lambda: torch.nn.LSTMCell(5, 6), lambda: torch.nn.GRUCell(5, 6, bias=False)]
+for make in modules:
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.bfloat16, 0.15)):
+        torch.testing.assert_close(train("cuda", make, dtype), train("cpu", make, dtype), atol=tolerance, rtol=tolerance)
+# One result without a gradient, and a second derivative.
+cell = torch.nn.LSTMCell(2, 2).double()
+x = torch.randn(1, 2, dtype=torch.double)
+def second(cell, x):
+    x = x.detach().requires_grad_()
+    first, = torch.autograd.grad(cell(x)[1].sum(), x, create_graph=True)
+    return torch.autograd.grad(first.square().sum(), x)[0].cpu()
+expected = second(cell, x)
+torch.testing.assert_close(second(cell.cuda(), x.cuda()), expected)
+# Packed sequences
+torch.manual_seed(0)
+module = torch.nn.LSTM(3, 4)
+packed = torch.nn.utils.rnn.pack_sequence([torch.randn(3, 3), torch.randn(2, 3)])
+expected = module(packed)[0].data
+torch.testing.assert_close(module.cuda()(packed.cuda())[0].data.cpu(), expected)
+try:
+    torch.nn.LSTMCell(2, 2).cuda()(torch.zeros(1, 2, device="cuda"), (torch.zeros(1, 2), torch.zeros(1, 2)))
+except RuntimeError as error:
+    assert "Expected all tensors to be on the same device" in str(error), error
+else:
+    raise AssertionError("a state on the CPU was taken")
+print("equal")
+"""
+
+LAYOUTS = """
+import torch
+dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
+matrix = torch.randn(3, 2, generator=torch.Generator().manual_seed(0))
+for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr, torch.Tensor.to_sparse_csc,
+             lambda t: t.to_sparse_bsr((1, 1))):
+    host, device = make(dense), make(dense.cuda())
+    assert device.layout == host.layout and device.is_cuda and device.values().is_cuda
+    torch.testing.assert_close(device.to_dense().cpu(), dense)
+    torch.testing.assert_close((device @ matrix.cuda()).to_dense().cpu(), dense @ matrix)
+    torch.testing.assert_close(host.cuda().cpu().to_dense(), dense)
+    torch.testing.assert_close(make(dense).to("cuda").clone().to_dense().cpu(), dense)
+coordinates = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 0]], [1.0, 2.0, 3.0], (2, 3), device="cuda")
+assert not coordinates.is_coalesced() and coordinates.coalesce().values().tolist() == [1.0, 5.0]
+coordinates.mul_(2)
+assert coordinates.to_dense().tolist() == [[0, 0, 2], [10, 0, 0]]
+coordinates.add_(coordinates)  # brings more values
+assert coordinates.to_dense().tolist() == [[0, 0, 4], [20, 0, 0]] and coordinates.is_cuda
+assert torch.cuda.memory_allocated() > 0
+try:
+    torch.sparse.mm(coordinates, torch.ones(3, 2))
+    raise AssertionError("a dense operand on the CPU was taken")
+except RuntimeError as error:
+    assert "same device" in str(error) or "CUDA" in str(error) or "cuda" in str(error), error
+
+def embed(device):
+    torch.manual_seed(0)
+    embedding = torch.nn.Embedding(10, 3, sparse=True).to(device)
+    optimizer = torch.optim.SparseAdam(embedding.parameters(), lr=0.1)
+    for step in range(4):
+        optimizer.zero_grad()
+        embedding(torch.tensor([1, 2, 2, step], device=device)).square().sum().backward()
+        assert embedding.weight.grad.is_sparse and embedding.weight.grad.device.type == device
+        optimizer.step()
+    return embedding.weight.detach().cpu()
+torch.testing.assert_close(embed("cuda"), embed("cpu"))
+
+rows = [torch.randn(2, 4), torch.randn(3, 4)]
+for layout in (torch.strided, torch.jagged):
+    nested = torch.nested.nested_tensor(rows, layout=layout, device="cuda")
+    assert nested.is_cuda and nested.is_nested
+    linear = torch.nn.Linear(4, 2)
+    expected = [linear(row) for row in rows]
+    result = linear.cuda()(nested)
+    torch.testing.assert_close([row.cpu() for row in result.unbind()], expected)
+quantized = torch.quantize_per_tensor(dense.cuda(), 0.5, 1, torch.qint8)
+assert quantized.is_cuda and quantized.is_quantized
+torch.testing.assert_close(quantized.dequantize().cpu(), torch.quantize_per_tensor(dense, 0.5, 1, torch.qint8).dequantize())
+print("equal")
+"""
 
 COPIES = """
 import torch
@@ -73,19 +168,39 @@ for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.A
     for options in ({"foreach": True}, {"fused": True}):
         torch.testing.assert_close(optimize("cuda", lambda p: make(p, lr=0.1, **options)),
                                    optimize("cpu", lambda p: make(p, lr=0.1)))
-def attend(device, attention):
+def attend(device, attention, dtype=torch.float32, heads=3):
     torch.manual_seed(0)
-    query, key, value = (torch.randn(2, 3, 5, 8).to(device).requires_grad_() for _ in range(3))
+    shapes = [(2, 6, 5, 8), (2, heads, 5, 8), (2, heads, 5, 8)]
+    query, key, value = (torch.randn(shape).to(device, dtype).requires_grad_() for shape in shapes)
     outputs = attention(query, key, value)
     return [outputs, *torch.autograd.grad(outputs.square().sum(), (query, key, value))]
-expected = attend("cpu", lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
-attention = torch.nn.functional.scaled_dot_product_attention
-torch.testing.assert_close([t.cpu() for t in attend("cuda", lambda q, k, v: attention(q, k, v, is_causal=True))], expected)
+composite = lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+flash = lambda q, k, v: torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, is_causal=True)[0]
+efficient = lambda q, k, v: torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, None, True, is_causal=True)[0]
+for attention, dtype, heads in ((composite, torch.float32, 6), (composite, torch.float32, 2), (efficient, torch.float32, 6),
+                                (efficient, torch.bfloat16, 6), (flash, torch.bfloat16, 6), (flash, torch.bfloat16, 2)):
+    tolerance = {"atol": 0.05, "rtol": 0.05} if dtype == torch.bfloat16 else {}
+    torch.testing.assert_close([t.cpu() for t in attend("cuda", attention, dtype, heads)],
+                               attend("cpu", composite, dtype, heads), **tolerance)
+query, keys = torch.randn(1, 2, 3, 8, device="cuda").half(), torch.randn(1, 2, 5, 8, device="cuda").half()
+for error, words, attempt in (
+        (RuntimeError, "only support fp16 and bf16", lambda: flash(query.float(), query.float(), query.float())),
+        (NotImplementedError, "causal flash attention", lambda: flash(query, keys, keys)),
+        (RuntimeError, "same batch size", lambda: efficient(query.expand(2, 2, 3, 8), keys, keys))):
+    try:
+        attempt()
+        raise AssertionError(words)
+    except error as refusal:
+        assert words in str(refusal), refusal
+half = torch.randn(3, 4, device="cuda").half()
+product = torch.mm(half, half.t(), out_dtype=torch.float32)
+assert product.dtype == torch.float32 and torch.allclose(product, half.float() @ half.float().t())
 print("equal")
 """
 
 
-@pytest.mark.parametrize("source", [COPIES, TRANSFORMS], ids=["copies between devices", "transforms"])
+@pytest.mark.parametrize("source", [CELLS, LAYOUTS, COPIES, TRANSFORMS],
+                         ids=["recurrent cells", "layouts", "copies between devices", "transforms"])
 def test_results_are_those_of_the_cpu(run_python, source):
     result = run_python(source, sim=2)
     assert (result.status, result.stdout.strip()) == (0, "equal"), result.stderr[-3000:]

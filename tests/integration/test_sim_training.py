@@ -110,6 +110,13 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int64):
 tensor = full(rank + 1.0)
 dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
 check(tensor, [1.5, 1.5])
+tensor = full(rank + 1.0)  # each rank brings a factor of its own
+dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(0.5 + rank))
+check(tensor, [3.5, 3.5])
+halves, sent = full(0.0), torch.arange(4.0, device=device)
+dist.reduce_scatter_tensor(halves, sent, op=dist._make_nccl_premul_sum(torch.full((1,), 0.5, device=device)))
+check(halves, [[0, 1], [2, 3]][rank])
+check(sent, [0, 1, 2, 3])
 flags = torch.tensor([True, rank == 1, False], device=device)
 dist.all_reduce(flags)
 check(flags, [True, True, False])
@@ -125,8 +132,7 @@ dist.broadcast(scalar, src=1)
 assert scalar.item() == 6
 tensor = full(rank + 1)
 dist.reduce(tensor, dst=0)
-if rank == 0:
-    check(tensor, [3, 3])
+check(tensor, [[3, 3], [2, 2]][rank])
 parts = [full(0) for _ in range(world)]
 dist.all_gather(parts, full(rank))
 check(torch.cat(parts), [0, 0, 1, 1])
@@ -210,6 +216,33 @@ sys.stdout.write(f"rank {rank} passed\\n")  # in one piece: two processes share 
 """
 
 
+SYNCHRONIZED_NORM = """
+import copy, sys, torch, torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+torch.manual_seed(0)
+plain = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3), torch.nn.ReLU())
+images = torch.randn(6, 2, 5, 5)
+weights = torch.randn(6, 3, 3, 3)
+mine = slice(0, 2) if rank == 0 else slice(2, 6)  # counts differ
+synchronized = torch.nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(plain)).cuda()
+expected, outputs = plain(images), synchronized(images[mine].cuda())
+torch.testing.assert_close(outputs.cpu(), expected[mine])
+(expected * weights).sum().backward()
+(outputs * weights[mine].cuda()).sum().backward()
+for ours, theirs in zip(synchronized.parameters(), plain.parameters()):
+    dist.all_reduce(ours.grad)
+    torch.testing.assert_close(ours.grad.cpu(), theirs.grad, atol=1e-4, rtol=1e-4)
+torch.testing.assert_close(synchronized[1].running_var.cpu(), plain[1].running_var)
+torch.testing.assert_close(synchronized[1].running_mean.cpu(), plain[1].running_mean)
+synchronized.eval(), plain.eval()
+torch.testing.assert_close(synchronized(images.cuda()).cpu(), plain(images))
+dist.destroy_process_group()
+sys.stdout.write(f"rank {rank} passed\\n")
+"""
+
+
 def torchrun(run_python, program, port):
     """Starts the program in two workers, as torchrun does."""
     launcher = f"""
@@ -220,7 +253,8 @@ def torchrun(run_python, program, port):
     return run_python(launcher, sim=2, env={"OMP_NUM_THREADS": "1"})
 
 
-@pytest.mark.parametrize("source", [COLLECTIVES, DATA_PARALLEL], ids=["collectives", "data parallel"])
+@pytest.mark.parametrize("source", [COLLECTIVES, DATA_PARALLEL, SYNCHRONIZED_NORM],
+                         ids=["collectives", "data parallel", "synchronized norm"])
 def test_nccl_joins_two_processes(run_python, tmp_path, source, free_port):
     program = tmp_path / "worker.py"
     program.write_text(source)

@@ -11,7 +11,7 @@ CUDA_VERSION = "13.0"
 
 def extend(extension, library):
     """`extension` is torch._C, `library` the path of libdevsan_sim.so."""
-    core = native.Library(library)
+    core = native.Library(library, extension)
     covered = {}
     for part in (runtime, streams, graphs, cudart, nvtx, comm):
         covered.update(part.names(extension, core))

@@ -6,6 +6,18 @@ import pathlib
 # void torch::utils::register_fork_handler_for_device_init(c10::DeviceType)
 REGISTER_FORK_HANDLER = "_ZN5torch5utils37register_fork_handler_for_device_initEN3c1010DeviceTypeE"
 
+# What they return for a device that is full; a failure of CUDA's is its code, which is above 0.
+OUT_OF_MEMORY = -2
+
+# The functions that may fail, and what they take besides the buffer for the reason.
+FALLIBLE = {
+    "devsan_sim_resize_storage": [ctypes.c_void_p, ctypes.c_size_t],
+    "devsan_sim_wrap_backend": [ctypes.c_char_p],
+    "devsan_sim_begin_capture": [],
+    "devsan_sim_end_capture": [ctypes.c_void_p],
+    "devsan_sim_replay": [ctypes.c_void_p],
+}
+
 
 def poison_fork(extension, device_type):
     """Makes torch's C++ code ask Python again, in a fork child, whether the device may be used."""
@@ -16,37 +28,76 @@ def poison_fork(extension, device_type):
         register(device_type)
 
 
+class Graph:
+    """What a capture kept; released with this object."""
+
+    def __init__(self, library, address):
+        self._library = library
+        self._address = address
+
+    def replay(self):
+        self._library.call("devsan_sim_replay", self._address)
+
+    def __del__(self):
+        self._library.destroy_graph(self._address)
+
+
 class Library:
-    def __init__(self, path):
+    def __init__(self, path, extension):
         library = ctypes.CDLL(path)
+        self._extension = extension
         self._next_generator_is_default = library.devsan_sim_next_generator_is_default
         self._next_generator_is_default.argtypes = [ctypes.c_int]
         self._next_generator_is_default.restype = None
-        self._resize_storage = library.devsan_sim_resize_storage
-        self._resize_storage.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
-        self._resize_storage.restype = ctypes.c_int
-        self._wrap_backend = library.devsan_sim_wrap_backend
-        self._wrap_backend.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
-        self._wrap_backend.restype = ctypes.c_int
+        self._functions = {}
+        for name, arguments in FALLIBLE.items():
+            function = self._functions[name] = getattr(library, name)
+            function.argtypes, function.restype = [*arguments, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_int
+        self._is_capturing = library.devsan_sim_is_capturing
+        self._is_capturing.restype = ctypes.c_int
+        self.destroy_graph = library.devsan_sim_destroy_graph
+        self.destroy_graph.argtypes, self.destroy_graph.restype = [ctypes.c_void_p], None
 
-    def default_generator(self, extension, index):
+    def default_generator(self, index):
         """The generator object of a device's default generator."""
         self._next_generator_is_default(1)
         try:
-            return extension.Generator(device=extension.device("cuda", index))
+            return self._extension.Generator(device=self._extension.device("cuda", index))
         finally:
             self._next_generator_is_default(0)
 
     def resize_storage(self, storage, size):
         """`storage` is the address of a StorageImpl."""
-        self._call(self._resize_storage, storage, size)
+        self.call("devsan_sim_resize_storage", storage, size)
 
     def wrap_backend(self, group_name):
         """Gives the process group of that name, which has a CPU backend, a backend for CUDA over it."""
-        self._call(self._wrap_backend, group_name.encode())
+        self.call("devsan_sim_wrap_backend", group_name.encode())
 
-    def _call(self, function, *arguments):
+    def is_capturing(self):
+        return bool(self._is_capturing())
+
+    def begin_capture(self):
+        self.call("devsan_sim_begin_capture")
+
+    def end_capture(self):
+        """The graph that was captured."""
+        graph = ctypes.c_void_p()
+        self.call("devsan_sim_end_capture", ctypes.byref(graph))
+        return Graph(self, graph)
+
+    def call(self, name, *arguments):
         """The functions return 0, or leave the reason of their failure in a buffer."""
-        error = ctypes.create_string_buffer(2048)
-        if function(*arguments, error, len(error)) != 0:
-            raise RuntimeError(error.value.decode(errors="replace"))
+        reason = ctypes.create_string_buffer(2048)
+        status = self._functions[name](*arguments, reason, len(reason))
+        if status != 0:
+            raise self._error(status, reason.value.decode(errors="replace"))
+
+    def _error(self, status, reason):
+        if status == OUT_OF_MEMORY:
+            return self._extension.OutOfMemoryError(reason)
+        if status < 0:
+            return RuntimeError(reason)
+        error = self._extension.AcceleratorError(reason)
+        error.error_code = status
+        return error

@@ -70,7 +70,7 @@ class Runtime:
             native.poison_fork(extension, CUDA_DEVICE_TYPE)
         self.initialized = True
         count = extension._accelerator_hooks_device_count()
-        torch.cuda.default_generators = tuple(self.core.default_generator(extension, i) for i in range(count))
+        torch.cuda.default_generators = tuple(self.core.default_generator(i) for i in range(count))
         torch.cuda._get_device_properties = self.device_properties
 
     def enter_fork_child(self):

@@ -37,7 +37,10 @@ _nccl_init_rank _nccl_unique_id
 
 
 # Classes that torch's Python files derive theirs from.
-TYPES = {"_MemPool": "torch.cuda.MemPool"}
+TYPES = {
+    "_MemPool": "torch.cuda.MemPool",
+    "_cuda_CUDAAllocator_AllocatorState": "torch._C._cuda_CUDAAllocator_AllocatorState",
+}
 
 
 def uncovered_type(name, public_name):
