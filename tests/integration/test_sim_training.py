@@ -243,6 +243,50 @@ sys.stdout.write(f"rank {rank} passed\\n")
 """
 
 
+MESH = """
+import copy, os, sys, torch, torch.distributed as dist
+from datetime import timedelta
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+options.config.max_ctas = 4
+dist.init_process_group("nccl", device_id=torch.device("cuda", rank), pg_options=options)
+assert copy.deepcopy(options).config.max_ctas == 4
+try:
+    options.config.ctas = 4
+    raise SystemExit("an option that NCCL does not have was taken")
+except AttributeError:
+    pass
+dist.distributed_c10d._set_pg_timeout(timedelta(seconds=99), dist.group.WORLD)
+
+# With a device_id, every group of a mesh is split off the first one.
+mesh = init_device_mesh("cuda", (1, 2), mesh_dim_names=("data", "tensor"))
+assert (mesh["data"].size(), mesh["tensor"].size(), dist.get_rank(mesh.get_group("tensor"))) == (1, 2, rank)
+alone, both = dist.split_group(split_ranks=[[0], [1]]), dist.split_group(split_ranks=[[1, 0]], group_desc="both")
+assert dist.get_backend(both) == "nccl" and both.group_desc == "both" and both.size() == 2
+for group, expected in ((alone, rank + 1), (both, 3), (dist.new_group([0, 1]), 3), (mesh.get_group("tensor"), 3)):
+    tensor = torch.tensor([rank + 1.0], device="cuda")
+    dist.all_reduce(tensor, group=group)
+    assert tensor.item() == expected, (tensor, expected)
+assert dist.split_group(split_ranks=[[0]]) is None or rank == 0
+
+torch.manual_seed(0)
+plain = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
+split = parallelize_module(copy.deepcopy(plain).cuda(), mesh["tensor"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+inputs = torch.randn(4, 8)
+expected, outputs = plain(inputs), split(inputs.cuda())
+torch.testing.assert_close(outputs.cpu(), expected)
+expected.square().sum().backward()
+outputs.square().sum().backward()
+for ours, theirs in zip(split.parameters(), plain.parameters()):
+    torch.testing.assert_close(ours.grad.full_tensor().cpu(), theirs.grad)
+dist.destroy_process_group()
+sys.stdout.write(f"rank {rank} passed\\n")
+"""
+
+
 def torchrun(run_python, program, port):
     """Starts the program in two workers, as torchrun does."""
     launcher = f"""
@@ -253,8 +297,8 @@ def torchrun(run_python, program, port):
     return run_python(launcher, sim=2, env={"OMP_NUM_THREADS": "1"})
 
 
-@pytest.mark.parametrize("source", [COLLECTIVES, DATA_PARALLEL, SYNCHRONIZED_NORM],
-                         ids=["collectives", "data parallel", "synchronized norm"])
+@pytest.mark.parametrize("source", [COLLECTIVES, DATA_PARALLEL, SYNCHRONIZED_NORM, MESH],
+                         ids=["collectives", "data parallel", "synchronized norm", "mesh"])
 def test_nccl_joins_two_processes(run_python, tmp_path, source, free_port):
     program = tmp_path / "worker.py"
     program.write_text(source)

@@ -4,14 +4,15 @@
 FLAGS = ("_has_cudnn", "_has_cusparselt", "_has_magma")
 MODULES = ("_cudnn", "_cusparselt")
 PREFIXES = ("_cuda_", "_nccl_")
+CLASSES = ("_MemPool",)
 
 
 def hide(extension, covered):
-    """`covered`: the names that the simulation defines. Classes stay: they are bases and annotations elsewhere."""
+    """`covered`: the names that the simulation defines. Other classes stay: they are bases and annotations elsewhere."""
     for name in FLAGS:
         if hasattr(extension, name):
             setattr(extension, name, False)
-    for name in MODULES:
+    for name in (*MODULES, *CLASSES):
         if hasattr(extension, name):
             delattr(extension, name)
     for name in dir(extension):

@@ -4,18 +4,13 @@ memory. sim/collectives.cpp does the work."""
 import datetime
 import itertools
 
-NCCL_TIMEOUT = datetime.timedelta(minutes=10)
+from . import nccl_options
 
 
 def extend(c10d, core):
     if getattr(getattr(c10d, "ProcessGroupNCCL", None), "__module__", None) == __name__:
         return  # a build with CUDA has one of its own, which this one replaces
     group_numbers = itertools.count()
-
-    class NcclOptions(c10d.Backend.Options):
-        def __init__(self, is_high_priority_stream=False):
-            super().__init__("nccl", NCCL_TIMEOUT)
-            self.is_high_priority_stream = is_high_priority_stream
 
     class NcclType(type):
         """A backend is an object of c10d's own class, told by its name."""
@@ -24,19 +19,69 @@ def extend(c10d, core):
             return isinstance(instance, c10d.Backend) and instance.name() == "nccl"
 
     class ProcessGroupNCCL(metaclass=NcclType):
-        Options = NcclOptions
+        Options = nccl_options.options_type(c10d)
+        NCCLConfig = nccl_options.NCCLConfig
 
         def __new__(cls, store, rank, size, options=None):
-            timeout = getattr(options, "_timeout", NCCL_TIMEOUT)
+            timeout = getattr(options, "_timeout", nccl_options.TIMEOUT)
             if isinstance(options, datetime.timedelta):
                 timeout = options
             return make_backend(c10d, core, f"devsan_simulation/{next(group_numbers)}", store, rank, size, timeout)
 
     c10d.ProcessGroupNCCL = ProcessGroupNCCL
-    c10d._DEFAULT_PG_NCCL_TIMEOUT = NCCL_TIMEOUT
-    # The Python bindings of a real ProcessGroupNCCL have these besides; there is nothing to group or number here.
-    c10d.Backend.uid = property(lambda backend: id(backend))
-    c10d.Backend._group_start = c10d.Backend._group_end = lambda backend: None
+    c10d._DEFAULT_PG_NCCL_TIMEOUT = nccl_options.TIMEOUT
+    extend_backend(c10d.Backend, ProcessGroupNCCL.Options)
+    c10d.ProcessGroup.split_group = split_group(c10d, c10d.ProcessGroup.split_group)
+
+
+def extend_backend(backend, options):
+    """What the Python bindings of a real ProcessGroupNCCL have besides; there is nothing to group, connect or number here."""
+    base_splitting = getattr(backend, "supports_splitting", None)
+
+    def supports_splitting(self):
+        return self.name() == "nccl" or (base_splitting is not None and base_splitting.fget(self))
+
+    def set_default_timeout(self, timeout):
+        if hasattr(self, "set_timeout"):
+            self.set_timeout(timeout)
+
+    backend.supports_splitting = property(supports_splitting)
+    backend.options = property(lambda self: options())
+    backend.uid = property(id)
+    backend._group_start = backend._group_end = lambda self: None
+    backend._is_initialized = lambda self: True
+    backend._set_default_timeout = set_default_timeout
+    backend.perform_nocolor_split = lambda self, device: None
+
+
+def split_group(c10d, base_split):
+    """ProcessGroup.split_group, of a group whose backend for CUDA is a simulated one."""
+
+    def split(self, ranks, timeout=None, opts=None, group_name=None, group_desc=None, device_types=None):
+        import torch
+
+        devices = {device.type for device in device_types or self._device_types}
+        if "cuda" not in devices or self._get_backend(torch.device("cuda")).name() != "nccl":
+            return base_split(self, ranks, timeout, opts, group_name, group_desc, *([device_types] if device_types else []))
+        if self.rank() not in ranks:
+            return None
+        timeout = timeout or getattr(opts, "_timeout", nccl_options.TIMEOUT)
+        name = group_name or f"{self.group_name}:split:{list(ranks)}"
+        rank, size = sorted(ranks).index(self.rank()), len(ranks)
+        store = c10d.PrefixStore(f"{name}/", self.get_group_store())
+        made = c10d.ProcessGroup(store, rank, size)
+        types = c10d.ProcessGroup.BackendType
+        made._set_default_backend(types.NCCL)
+        if "cpu" in devices:
+            gloo = c10d.ProcessGroupGloo(c10d.PrefixStore("cpu/", store), rank, size, timeout=timeout)
+            made._register_backend(torch.device("cpu"), types.GLOO, gloo)
+        nccl = c10d.ProcessGroupNCCL(c10d.PrefixStore("cuda/", store), rank, size, timeout)
+        made._register_backend(torch.device("cuda"), types.NCCL, nccl)
+        made._set_group_name(name)
+        made._set_group_desc(group_desc or f"{self.group_desc}:split")
+        return made
+
+    return split
 
 
 def make_backend(c10d, core, name, store, rank, size, timeout):

@@ -36,7 +36,7 @@ _nccl_init_rank _nccl_unique_id
 """.split()
 
 
-# Classes that torch's Python files derive theirs from.
+# Classes that torch's Python files derive theirs from or import.
 TYPES = {
     "_MemPool": "torch.cuda.MemPool",
     "_cuda_CUDAAllocator_AllocatorState": "torch._C._cuda_CUDAAllocator_AllocatorState",
