@@ -7,6 +7,7 @@
 #include "preload/hooks_abi.h"
 #include "sim/allocator.h"
 #include "sim/attention.h"
+#include "sim/attention_choice.h"
 #include "sim/convolution.h"
 #include "sim/cuda_build.h"
 #include "sim/cuda_hooks.h"
@@ -52,6 +53,7 @@ bool attach(const HostServices& host) {
   register_recurrent_cells();
   register_synchronized_norm();
   register_attention();
+  register_attention_choice();
   register_wide_products();
   register_reducer_timer();
   return true;

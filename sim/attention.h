@@ -1,5 +1,4 @@
-// Flash and memory-efficient attention called by name, as context parallelism calls them. What chooses between them,
-// scaled_dot_product_attention, chooses the composite formula on simulated devices.
+// Flash and memory-efficient attention, as scaled_dot_product_attention takes them and context parallelism calls them.
 #pragma once
 
 namespace devsan::sim {

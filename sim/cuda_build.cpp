@@ -4,7 +4,6 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <ATen/native/transformers/attention.h>
 
 #include <optional>
 #include <string>
@@ -64,8 +63,6 @@ class Covers {
 }  // namespace
 
 void cover_cuda_kernels() {
-  // Attention asks CUDA's side which kernel to take, past all operators; without an answer it takes the formula.
-  at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(nullptr);
   static auto* covers = new Covers();
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {

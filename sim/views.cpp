@@ -104,14 +104,6 @@ at::Tensor& set_empty(at::Tensor& self) {
 
 void record_stream(at::Tensor&, at::Stream) {}  // memory is never in use after an operator returned
 
-// Flash and memory-efficient attention exist only as CUDA kernels; the composite formula runs everywhere.
-constexpr std::int64_t kMathAttention = 0;
-
-std::int64_t choose_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
-                              double, bool, std::optional<double>, bool) {
-  return kMathAttention;
-}
-
 // Whether cuDNN or MIOpen computes the loss: neither is there.
 bool no_library_ctc_loss(const at::Tensor&, const at::Tensor&, at::IntArrayRef, at::IntArrayRef, std::int64_t) {
   return false;
@@ -145,7 +137,6 @@ void register_views() {
   aten.impl("view_as_real", TORCH_FN(at::native::view_as_real));
   aten.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
   aten.impl("record_stream", TORCH_FN(record_stream));
-  aten.impl("_fused_sdp_choice", TORCH_FN(choose_attention));
   aten.impl("_use_cudnn_ctc_loss", TORCH_FN(no_library_ctc_loss));
   aten.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(no_library_ctc_loss_of_tensors));
   aten.impl("_use_miopen_ctc_loss", TORCH_FN(no_library_ctc_loss));

@@ -192,6 +192,32 @@ for error, words, attempt in (
         raise AssertionError(words)
     except error as refusal:
         assert words in str(refusal), refusal
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+class Seen(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.kernel = next((kind for kind in ("flash", "efficient") if f"product_{kind}" in str(function)), self.kernel)
+        return function(*args, **(kwargs or {}))
+def kernel_of(dtype, shape=(1, 2, 4, 8), allowed=tuple(SDPBackend.__members__.values()), **options):
+    query, key = torch.ones(1, 2, 4, 8, dtype=dtype, device="cuda"), torch.ones(shape, dtype=dtype, device="cuda")
+    seen = Seen()
+    seen.kernel = "composite"
+    with seen, sdpa_kernel([backend for backend in allowed if backend != SDPBackend.ERROR]):
+        torch.nn.functional.scaled_dot_product_attention(query, key, key, **options)
+    return seen.kernel
+mask, grouped = torch.zeros(4, 4, dtype=torch.bfloat16, device="cuda"), (1, 1, 4, 8)
+assert kernel_of(torch.bfloat16) == kernel_of(torch.half, is_causal=True) == "flash"
+assert kernel_of(torch.float32) == kernel_of(torch.bfloat16, attn_mask=mask) == "efficient"
+assert kernel_of(torch.float64) == kernel_of(torch.bfloat16, dropout_p=0.5) == "composite"
+assert kernel_of(torch.bfloat16, grouped, enable_gqa=True) == "flash"
+assert kernel_of(torch.float32, grouped, enable_gqa=True) == "composite"
+assert kernel_of(torch.bfloat16, (1, 2, 6, 8), is_causal=True) == "efficient"
+assert kernel_of(torch.bfloat16, allowed=[SDPBackend.MATH]) == "composite"
+try:
+    kernel_of(torch.float32, allowed=[SDPBackend.FLASH_ATTENTION])
+    raise AssertionError("flash attention of float32 was computed")
+except RuntimeError as refusal:
+    assert "No available kernel" in str(refusal), refusal
 half = torch.randn(3, 4, device="cuda").half()
 product = torch.mm(half, half.t(), out_dtype=torch.float32)
 assert product.dtype == torch.float32 and torch.allclose(product, half.float() @ half.float().t())
