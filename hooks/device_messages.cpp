@@ -99,6 +99,11 @@ std::string_view python_wording(std::string_view message, char* buffer, std::siz
   return out.text();
 }
 
+bool is_out_of_memory(std::string_view message) noexcept {
+  return message.find("out of memory. Tried to allocate") != message.npos ||
+         message.find("DefaultCPUAllocator: can't allocate memory") != message.npos;
+}
+
 DeviceComplaint device_complaint(std::string_view message) noexcept {
   if (contains_any(message, kUnrelated)) return DeviceComplaint::none;
   if (contains_any(message, kCertain)) return DeviceComplaint::certain;

@@ -12,6 +12,9 @@ enum class DeviceComplaint {
   certain,   // can mean nothing else
 };
 
+// PyTorch's allocators', of a device or of the host, when there is no memory for a tensor.
+bool is_out_of_memory(std::string_view message) noexcept;
+
 DeviceComplaint device_complaint(std::string_view message) noexcept;
 
 // The message as Python shows it: torch's bindings turn ATen's names of tensor types ("CUDAFloatType") into Python's

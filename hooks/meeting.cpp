@@ -1,8 +1,12 @@
 #include "hooks/meeting.h"
 
+#include <c10/util/Exception.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <typeinfo>
 
 #include "hooks/backward.h"
 #include "hooks/boxed_call.h"
@@ -12,6 +16,7 @@
 #include "hooks/examine.h"
 #include "hooks/gradient_check.h"
 #include "hooks/halt.h"
+#include "hooks/live_memory.h"
 #include "hooks/meeting_table.h"
 #include "hooks/names.h"
 #include "hooks/operand_list.h"
@@ -39,19 +44,18 @@ std::uint64_t device_digest(std::span<const trace::OperandRecord> operands) noex
   return digest;
 }
 
-// A thread that asks a finalizing interpreter for the GIL is ended on the spot.
-bool interpreter_lives() noexcept {
-  if (python.Py_IsFinalizing != nullptr) return python.Py_IsFinalizing() == 0;
-  return python._Py_IsFinalizing == nullptr || python._Py_IsFinalizing() == 0;
-}
-
 trace::StringId intern_message(std::string_view message) noexcept {
   char buffer[4096];
   return runtime.recorder->intern_string(runtime.has_python ? python_wording(message, buffer, sizeof buffer) : message);
 }
 
+// A lack of memory is as certain as a complaint about devices.
+DeviceComplaint complaint_of(std::string_view message) noexcept {
+  return is_out_of_memory(message) ? DeviceComplaint::certain : device_complaint(message);
+}
+
 void keep_error(ThreadState& state, std::string_view message) noexcept {
-  const DeviceComplaint complaint = device_complaint(message);
+  const DeviceComplaint complaint = complaint_of(message);
   if (complaint == DeviceComplaint::none) return;
   state.device_error = intern_message(message);
   state.device_error_certain = complaint == DeviceComplaint::certain;
@@ -71,9 +75,18 @@ void note_python_error(ThreadState& state) noexcept {
   keep_error(state, text);
 }
 
+// The host's allocator makes its error by another constructor than those of error_hook.cpp: it is read as it passes.
+void note_lack_of_host_memory(ThreadState& state) noexcept {
+  const auto* type = static_cast<const std::type_info*>(state.thrown_type);
+  if (state.thrown == nullptr || type == nullptr || *type != typeid(c10::Error)) return;
+  const std::string& message = static_cast<const c10::Error*>(state.thrown)->msg();
+  if (is_out_of_memory(message)) keep_error(state, message);
+}
+
 // Keeps an error that Python raised, too. False where PyTorch's complaint was about something else than devices.
 bool has_device_error(ThreadState& state, const void* caller) noexcept {
   const Busy busy(state);
+  if (state.device_error == trace::StringId::none) note_lack_of_host_memory(state);
   if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
   return state.device_error != trace::StringId::none;
 }
@@ -192,9 +205,7 @@ trace::Position place_of(const trace::MeetingPayload& meeting) noexcept {
 }
 
 bool has_suppression(const trace::MeetingPayload& meeting) noexcept {
-  const bool raised = (meeting.flags & trace::kRaised) != 0;
-  return is_suppressed(raised ? trace::FindingKind::device_mismatch : trace::FindingKind::mixed_operands, meeting.op,
-                       place_of(meeting));
+  return is_suppressed(trace::kind_of_meeting(meeting.flags), meeting.op, place_of(meeting));
 }
 
 // A backward fails for one line of the forward at a time, and on the engine's threads it has no line of its own.
@@ -210,8 +221,9 @@ MeetingKey key_of(const ThreadState& state, const Details& details, OperandList&
 
 Recorded record(ThreadState& state, Details details, OperandList& operands, const void* caller) noexcept {
   const bool raised = (details.flags & trace::kRaised) != 0;
-  const Silence silence =
-      silence_by_program(state, raised ? trace::FindingKind::device_mismatch : trace::FindingKind::mixed_operands);
+  const bool no_memory = is_out_of_memory(runtime.recorder->string(details.message));
+  if (no_memory) details.flags |= trace::kOutOfMemory;
+  const Silence silence = silence_by_program(state, trace::kind_of_meeting(details.flags));
   details.flags |= flags_of(silence);
   const MeetingKey key = key_of(state, details, operands);
   if (trace::MeetingPayload* known = meeting_table.find(key, state.epoch)) {
@@ -219,16 +231,20 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
   EvidenceList evidence;
-  if (raised && may_take_gil(state, caller)) {
+  const bool may_look = may_take_gil(state, caller);
+  if (raised && !no_memory && may_look) {
     const PythonSection section;
     examine(state.outer.python, details.op, details.site, operands, evidence);
   }
-  if (raised) {
+  if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);
     examine_text(details.op, details.site, operands.records(), evidence);
   }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};
+  if (no_memory) {
+    record_live_memory(*written, runtime.recorder->string(details.message), may_look ? state.outer.python : nullptr);
+  }
   meeting_table.add(key, state.epoch, written);
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);
   if (loud) say_first_finding(*written, operands.records());
@@ -284,7 +300,7 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
 }
 
 void note_error(std::string_view message) noexcept {
-  const DeviceComplaint complaint = device_complaint(message);
+  const DeviceComplaint complaint = complaint_of(message);
   ThreadState& state = thread_state();
   if (complaint == DeviceComplaint::none || state.busy) return;
   if (state.depth != 0) return keep_error(state, message);

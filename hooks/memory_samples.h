@@ -1,9 +1,18 @@
 // Looks at the memory of the process and of its devices, from iteration to iteration.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 
 namespace devsan::hooks {
+
+// As the device's allocator in PyTorch counts: in tensors, and taken from the device. 0 where it cannot be asked.
+struct DeviceBytes {
+  std::uint64_t allocated = 0;
+  std::uint64_t reserved = 0;
+};
+DeviceBytes device_bytes(c10::Device device) noexcept;
 
 // To be called when an iteration begins, on any thread, outside of every allocator; looks at most some fifty times a
 // second.

@@ -1,10 +1,15 @@
 #include "hooks/object_search.h"
 
+#include <c10/core/UndefinedTensorImpl.h>
+#include <torch/csrc/autograd/variable.h>
+
 #include <algorithm>
+#include <array>
 
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
 #include "hooks/origin_table.h"
+#include "hooks/own_memory.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 
@@ -35,6 +40,23 @@ std::string number_key(const void* key) {
 // The c10::GeneratorImpl of a torch.Generator, which is all that its Python object has.
 const void* generator_of(const void* object) noexcept {
   return type_name(object) == "torch._C.Generator" ? field<const void*>(object, kGeneratorField) : nullptr;
+}
+
+// Where a c10::TensorImpl keeps its Python object: in one word, or two of which one is the interpreter.
+bool is_tensor_of(std::uintptr_t candidate, const void* object) noexcept {
+  c10::TensorImpl* known = c10::UndefinedTensorImpl::singleton();
+  const auto at = reinterpret_cast<const char*>(known->pyobj_slot()) - reinterpret_cast<const char*>(known);
+  if (candidate == 0 || candidate % alignof(c10::TensorImpl) != 0) return false;
+  constexpr std::size_t kWords = sizeof(c10::impl::PyObjectSlot) / sizeof(void*);
+  std::array<const char*, kWords> addresses{};
+  std::array<std::uint64_t, kWords> words{};
+  for (std::size_t k = 0; k < kWords; ++k) {
+    addresses[k] = reinterpret_cast<const char*>(candidate) + at + k * sizeof(void*);
+  }
+  if (!read_own_words(addresses, words)) return false;
+  return std::ranges::any_of(words, [&](std::uint64_t word) {
+    return (word & ~std::uint64_t{1}) == reinterpret_cast<std::uintptr_t>(object);  // until 2.9 the low bit is a mark
+  });
 }
 
 }  // namespace
@@ -105,7 +127,9 @@ bool ObjectSearch::link(const Link& link, void* object) {
   } else {
     places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
   }
+  if (observer_ != nullptr && tensor_offset_ < 0) learn_tensor_layout_from(object);
   const c10::TensorImpl* tensor = tensor_at(object);
+  if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
   const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
   const c10::StorageImpl* storage = tensor != nullptr && !weight ? TensorFields::storage(tensor) : nullptr;
@@ -250,11 +274,30 @@ void ObjectSearch::learn_tensor_layout() {
   }
 }
 
+// Without an operand: a word of the object that is the address of something that has the object for its own.
+void ObjectSearch::learn_tensor_layout_from(const void* object) {
+  if (!tensor_types_.try_emplace(type_of(object), false).second) return;
+  const void* base = base_tensor_type(type_of(object));
+  if (base == nullptr) return;
+  for (std::ptrdiff_t offset = 16; offset <= 32; offset += 8) {
+    if (!is_tensor_of(field<std::uintptr_t>(object, offset), object)) continue;
+    tensor_offset_ = offset;
+    tensor_base_type_ = base;
+    tensor_types_.clear();
+    return;
+  }
+}
+
 const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
   if (tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
   const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
   if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
   return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
+}
+
+bool has_graph(const c10::TensorImpl* tensor) noexcept {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
+  return meta != nullptr && meta->grad_fn_ != nullptr;
 }
 
 std::string written(const Link& link) {

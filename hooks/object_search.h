@@ -52,16 +52,32 @@ struct Ancestor {
   bool certain = true;  // no other tensor has the same history
 };
 
+// Is told of every tensor that a search comes to.
+class TensorObserver {
+ public:
+  virtual void tensor(std::uint32_t place, const c10::TensorImpl* tensor) = 0;
+
+ protected:
+  ~TensorObserver() = default;
+};
+
+// Whether a tensor was computed by operators that autograd has recorded. With the GIL.
+bool has_graph(const c10::TensorImpl* tensor) noexcept;
+
 class ObjectSearch final : public LinkVisitor {
  public:
   // `records` and `identities` are those of the same operands, and outlive this; the operator was called at `site`.
   ObjectSearch(std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities,
                trace::SiteId site);
 
+  // Looks for no operands, but shows `observer`, which outlives this, all tensors on its way.
+  explicit ObjectSearch(TensorObserver& observer) : observer_(&observer) { places_.reserve(1024); }
+
   // Searches from the frames outwards. The program's own names are the ones a person knows; torch's come last, for what
   // only its frames hold.
   void run(const void* innermost);
 
+  bool complete() const { return !full(); }  // nothing was left out for want of room
   const Sighting& sighting(std::size_t operand) const { return sightings_[operand]; }
   const Ancestor& ancestor(std::size_t operand) const { return ancestors_[operand]; }
   const Place& place(std::uint32_t index) const { return places_[index]; }
@@ -101,7 +117,9 @@ class ObjectSearch final : public LinkVisitor {
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;
   bool is_operand(const void* object) const;
   void learn_tensor_layout();
+  void learn_tensor_layout_from(const void* object);
 
+  TensorObserver* observer_ = nullptr;
   std::span<const trace::OperandRecord> records_;
   std::span<const OperandIdentity> identities_;
   std::vector<Sighting> sightings_;

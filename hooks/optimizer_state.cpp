@@ -8,16 +8,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
-// An optimizer is what has parameter groups beside its state.
-bool is_optimizer(const void* object) noexcept {
-  if (is_dict(object) || !leads_on(object)) return false;
-  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
-  if (dict == nullptr) return false;
-  const void* groups = dict_entry(dict, "param_groups");
-  python.Py_DecRef(dict);
-  return groups != nullptr && is_list(groups);
-}
-
 std::string text(const void* name) {
   char buffer[256];
   return std::string(text_of(name, buffer, sizeof buffer));
@@ -31,6 +21,15 @@ std::string name_of_parameter(const ObjectSearch& search, const void* parameter)
 }
 
 }  // namespace
+
+bool keeps_parameter_groups(const void* object) noexcept {
+  if (is_dict(object) || !has_instance_dict(object)) return false;
+  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
+  if (dict == nullptr) return false;
+  const void* groups = dict_entry(dict, "param_groups");
+  python.Py_DecRef(dict);
+  return groups != nullptr && is_list(groups);
+}
 
 std::string name_in_modules(const ObjectSearch& search, const void* tensor) {
   const Holding* at = search.owner(tensor);
@@ -48,7 +47,7 @@ OptimizerState optimizer_state(const ObjectSearch& search, const void* tensor) {
     for (const Holding& of_parameter : search.holdings_of(entry.holder)) {
       if (of_parameter.link.kind != LinkKind::key || of_parameter.link.key == nullptr) continue;
       for (const Holding& state : search.holdings_of(of_parameter.holder)) {
-        if (!is_name(state.link.name, "state") || !is_optimizer(state.holder)) continue;
+        if (!is_name(state.link.name, "state") || !keeps_parameter_groups(state.holder)) continue;
         return {state.holder, entry.link.name,
                 text(entry.link.name) + " of " + name_of_parameter(search, of_parameter.link.key)};
       }

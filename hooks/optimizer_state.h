@@ -13,6 +13,9 @@ struct OptimizerState {
   std::string name;                 // "exp_avg of layers.0.weight"
 };
 
+// Whether an object is an optimizer: it has parameter groups beside its state. With the GIL.
+bool keeps_parameter_groups(const void* object) noexcept;
+
 // May throw std::bad_alloc. With the GIL (PythonSection).
 OptimizerState optimizer_state(const ObjectSearch& search, const void* tensor);
 

@@ -77,6 +77,16 @@ class OriginTable {
     }
   }
 
+  // All tags one by one, for who looks at them as a whole: what is at a place may change at any time.
+  static constexpr std::size_t kPlaces = std::size_t{4} << 15;
+  std::uint64_t entry_at(std::size_t place) const noexcept {
+    return buckets_[place / kWays].slots[place % kWays].load(std::memory_order_acquire);
+  }
+  static const char* storage_of(std::uint64_t entry) noexcept {
+    return reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry >> kKeyShift << 4));
+  }
+  static trace::LineageId node_of(std::uint64_t entry) noexcept { return trace::LineageId(entry & kNodeMask); }
+
  private:
   // 47 bits of address, of which the allocator leaves the low 4 zero, a bit, and 20 bits of node:
   //   63                       21 20       19              0
@@ -95,6 +105,7 @@ class OriginTable {
     return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15u >> 49;
   }
   static_assert(kBuckets == 1 << 15, "bucket_of yields 15 bits");
+  static_assert(kPlaces == kBuckets * kWays);
 
   struct alignas(32) Bucket {
     std::atomic<std::uint64_t> slots[kWays];

@@ -46,6 +46,11 @@ std::size_t write_utf8(std::uint32_t point, char* to, std::size_t room) noexcept
 
 }  // namespace
 
+bool interpreter_lives() noexcept {
+  if (python.Py_IsFinalizing != nullptr) return python.Py_IsFinalizing() == 0;
+  return python._Py_IsFinalizing == nullptr || python._Py_IsFinalizing() == 0;
+}
+
 std::string_view text_of(const void* object, char* buffer, std::size_t buffer_size) noexcept {
   if (object == nullptr || !is_text(object)) return {};
   const TextState state = text_state(object, text_layout.state_shift);

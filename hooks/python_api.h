@@ -73,6 +73,9 @@ inline bool is_type(const void* object) noexcept {
   return has_type_flag(object, 31);
 }
 
+// A thread that asks a finalizing interpreter for the GIL is ended on the spot.
+bool interpreter_lives() noexcept;
+
 // The text of a str as UTF-8. Pure ASCII is a view of the object itself, the rest is written to `buffer` (cut at its
 // end). Empty for anything that is no compact str. Reads immutable memory only, so it needs no GIL.
 std::string_view text_of(const void* object, char* buffer, std::size_t buffer_size) noexcept;

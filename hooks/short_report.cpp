@@ -78,9 +78,11 @@ void say_first_finding(const trace::MeetingPayload& meeting, std::span<const tra
   const std::string_view op = string(runtime.recorder->operator_name(meeting.op));
   const trace::Position at = runtime.recorder->site(meeting.site).user;
   Text text;
-  text.add("device mismatch in %.*s", length_of(op), op.data());
+  const bool no_memory = (meeting.flags & trace::kOutOfMemory) != 0;
+  text.add("%s in %.*s", no_memory ? "out of memory" : "device mismatch", length_of(op), op.data());
   if (at.line > 0) text.add(" at %.*s:%d", length_of(string(at.file)), string(at.file).data(), at.line);
   text.add(" (step %u)", meeting.step);
+  if (no_memory) operands = {};
   const trace::OddOperands odd(op, operands, string, device_text);
   for (const trace::OperandRecord& operand : operands) {
     const std::string_view name = string(operand.name != trace::StringId::none ? operand.name : operand.argument);

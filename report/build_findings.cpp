@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/build_live_memory.h"
 #include "report/find_in_call.h"
 #include "report/frames.h"
 #include "report/merge.h"
@@ -22,13 +23,9 @@ std::optional<Frame> place_of(const trace::TraceFile& trace, const trace::Meetin
   return std::nullopt;
 }
 
-Kind kind_of(const trace::Meeting& meeting) {
-  return (meeting.fixed.flags & trace::kRaised) != 0 ? Kind::device_mismatch : Kind::mixed_operands;
-}
-
 Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
   Finding finding;
-  finding.kind = kind_of(meeting);
+  finding.kind = trace::kind_of_meeting(meeting.fixed.flags);
   finding.raised = (meeting.fixed.flags & trace::kRaised) != 0;
   finding.handled = finding.raised && (meeting.fixed.flags & trace::kHandled) != 0;
   finding.severity = finding.handled ? Severity::warning : default_severity(finding.kind);
@@ -42,9 +39,13 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
     finding.native_stack.push_back(
         {std::string(trace.string(native.module)), std::string(trace.string(native.symbol)), native.offset});
   }
-  finding.operands = operands_of(trace, meeting);
-  finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
-  find_in_call(finding);
+  if (finding.kind == Kind::out_of_memory) {
+    add_live_memory(trace, meeting, finding);
+  } else {
+    finding.operands = operands_of(trace, meeting);
+    finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
+    find_in_call(finding);
+  }
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;
   finding.pid = trace.header().pid;
@@ -72,7 +73,7 @@ std::vector<Finding> build_findings(const trace::TraceFile& trace) {
   for (const trace::Meeting& meeting : trace.meetings()) {
     Finding& finding = findings.emplace_back(finding_of(trace, meeting));
     finding.id = identity_of(finding);
-    explain(finding);
+    if (finding.kind != Kind::out_of_memory) explain(finding);
   }
   return findings;
 }

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "report/build_findings.h"
+#include "report/build_growth.h"
 #include "report/build_run.h"
 #include "report/build_traffic.h"
 
@@ -73,6 +74,7 @@ void Collector::add(const trace::TraceFile& trace) {
   suppressor_.begin_trace(trace);
   take(build_findings(trace));
   take(build_traffic(trace));
+  take(build_growth(trace, report_.run.processes.back()));
 }
 
 void Collector::take(std::vector<Finding> findings) {

@@ -162,6 +162,19 @@ std::string_view name_of(trace::CopyDirection direction) {
   return "";
 }
 
+std::string_view name_of(trace::LiveKind kind) {
+  switch (kind) {
+    case trace::LiveKind::other:
+      break;
+#define DEVSAN_LIVE_KIND(enumerator, number, name, text) \
+  case trace::LiveKind::enumerator:                      \
+    return name;
+#include "trace/live_kinds.def"
+#undef DEVSAN_LIVE_KIND
+  }
+  return "other";
+}
+
 std::string_view name_of(Silence::By by) {
   switch (by) {
     case Silence::By::suppression:

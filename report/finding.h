@@ -31,6 +31,7 @@ std::string_view name_of(trace::CloseMark mark);
 std::string_view name_of(trace::DeviceCallKind kind);
 std::string_view name_of(trace::MemorySpace space);  // "" for none, as of a direction
 std::string_view name_of(trace::CopyDirection direction);
+std::string_view name_of(trace::LiveKind kind);
 
 // A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
 struct Frame {
@@ -151,6 +152,7 @@ struct MemoryCurve {
   std::string device;               // empty: the host
   std::vector<MemoryPoint> points;  // oldest first, at least one; the last one is the latest that is known
   MemoryPoint peak;                 // with the most in use
+  bool per_batch = false;           // steps are tensors that the process has put into shared memory
 };
 
 // How a process ended, as whoever waited for it was told, and what it did last.
@@ -165,6 +167,51 @@ struct LastMoments {
   Ending ending;
   std::vector<Thread> threads;  // those that ran operators, the last one first
   std::vector<MemoryCurve> memory;
+};
+
+// Memory that becomes more from step to step.
+struct Growth {
+  // Tensors of one operator and line that grow.
+  struct Part {
+    Frame at;
+    std::string op;
+    double bytes_per_step = 0;
+    double tensors_per_step = 0;
+    std::uint64_t bytes = 0;  // at last
+  };
+  std::string device;      // empty: the host
+  std::string holder;      // "losses[...]": empty where it was not found, or there are no tensors
+  bool graph = false;      // what is held has an autograd graph, which holds the other parts
+  bool bounded = false;    // the holder drops its oldest entries when it is full
+  bool per_batch = false;  // steps are tensors that a worker has shared
+  std::uint32_t since = 0;
+  double bytes_per_step = 0;                // of all parts
+  std::uint64_t bytes = 0;                  // at last
+  std::optional<std::uint64_t> steps_left;  // until the device, or the host, is full
+  std::vector<Part> parts;                  // the one that `where` is first; empty: no tensors account for it
+};
+
+// What was live when a device had no memory left.
+struct LiveMemory {
+  struct Row {
+    trace::LiveKind kind = trace::LiveKind::other;
+    std::string module;
+    Frame at;
+    std::string op;
+    std::uint64_t bytes = 0;
+    std::uint64_t tensors = 0;
+  };
+  std::string device;                     // empty where nothing was recorded
+  std::optional<std::uint64_t> asked;     // bytes, as PyTorch's message tells; as the two below
+  std::optional<std::uint64_t> capacity;  // of the device
+  std::optional<std::uint64_t> free;      // of it, taken by nobody
+  std::uint64_t allocated = 0;            // in tensors, by PyTorch's count; 0 in both: not known
+  std::uint64_t reserved = 0;             // taken from the device
+  std::uint64_t listed = 0;               // in the rows
+  std::optional<std::uint32_t> peak_step;
+  std::vector<Row> by_kind;    // largest first
+  std::vector<Row> by_module;  // without what belongs to none
+  std::vector<Row> by_place;   // and kind
 };
 
 struct Finding {
@@ -184,6 +231,8 @@ struct Finding {
   std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
   std::optional<Traffic> traffic;           // only for kinds that are about it
   std::optional<LastMoments> last_moments;  // only of abnormal-exit
+  std::optional<Growth> growth;             // only of memory-growth
+  std::optional<LiveMemory> live;           // only of out-of-memory
   std::optional<RootCause> root_cause;
   std::optional<Fix> fix;
   std::uint32_t step = 0;

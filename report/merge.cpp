@@ -53,6 +53,7 @@ std::string identity_of(const Finding& finding) {
   if (const Operand* odd = first_odd(finding.operands)) {
     hash.text(odd->arg).place(odd->lineage.empty() ? nullptr : &odd->lineage.back().at);
   }
+  if (finding.growth && !finding.where) hash.text(finding.growth->device);
   if (finding.traffic && finding.traffic->copy) hash.place(&*finding.traffic->copy);
   return hash.digits();
 }

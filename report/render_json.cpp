@@ -158,6 +158,8 @@ Json finding_json(const Finding& finding) {
     json["per_step"] = finding.traffic->per_step;
   }
   if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);
+  if (finding.growth) json["growth"] = growth_json(*finding.growth);
+  if (finding.live) json["live_memory"] = live_memory_json(*finding.live);
   json["time"] = time_or_null(finding.time_ns);
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -67,7 +68,9 @@ Json point_json(const MemoryPoint& point) {
 Json curve_json(const MemoryCurve& curve) {
   Json points = Json::array();
   for (const MemoryPoint& point : curve.points) points.push_back(point_json(point));
-  return {{"device", text_or_null(curve.device)}, {"peak", point_json(curve.peak)}, {"points", points}};
+  Json json = {{"device", text_or_null(curve.device)}, {"peak", point_json(curve.peak)}, {"points", points}};
+  if (curve.per_batch) json["clock"] = "shared-tensors";
+  return json;
 }
 
 }  // namespace
@@ -76,6 +79,56 @@ Json ending_json(const Ending& ending) {
   Json json = {{"signal", ending.signal != 0 ? Json(signal_name(ending.signal)) : Json(nullptr)}};
   json["status"] = ending.status ? Json(*ending.status) : Json(nullptr);
   json["oom_kills"] = ending.oom_kills ? Json(*ending.oom_kills) : Json(nullptr);
+  return json;
+}
+
+Json growth_json(const Growth& growth) {
+  const auto hundredths = [](double number) { return std::round(number * 100) / 100; };
+  Json json = {{"device", text_or_null(growth.device)}, {"holder", text_or_null(growth.holder)}};
+  json["graph"] = growth.graph;
+  json["since"] = growth.since;
+  json["bytes_per_step"] = hundredths(growth.bytes_per_step);
+  json["bytes"] = growth.bytes;
+  json["steps_left"] = growth.steps_left ? Json(*growth.steps_left) : Json(nullptr);
+  json["clock"] = growth.per_batch ? "shared-tensors" : "iterations";
+  json["parts"] = Json::array();
+  for (const Growth::Part& part : growth.parts) {
+    json["parts"].push_back({{"op", part.op},
+                             {"file", text_or_null(part.at.file)},
+                             {"line", part.at.line},
+                             {"bytes_per_step", hundredths(part.bytes_per_step)},
+                             {"tensors_per_step", hundredths(part.tensors_per_step)},
+                             {"bytes", part.bytes}});
+  }
+  return json;
+}
+
+Json live_memory_json(const LiveMemory& live) {
+  const auto number = [](const auto& known) { return known ? Json(*known) : Json(nullptr); };
+  Json json = {{"device", text_or_null(live.device)}, {"asked", number(live.asked)}};
+  json["capacity"] = number(live.capacity);
+  json["free"] = number(live.free);
+  json["allocated"] = live.allocated;
+  json["reserved"] = live.reserved;
+  json["listed"] = live.listed;
+  json["peak_step"] = number(live.peak_step);
+  json["by_kind"] = Json::array();
+  for (const LiveMemory::Row& row : live.by_kind) {
+    json["by_kind"].push_back({{"kind", name_of(row.kind)}, {"bytes", row.bytes}, {"tensors", row.tensors}});
+  }
+  json["by_module"] = Json::array();
+  for (const LiveMemory::Row& row : live.by_module) {
+    json["by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}, {"tensors", row.tensors}});
+  }
+  json["by_place"] = Json::array();
+  for (const LiveMemory::Row& row : live.by_place) {
+    json["by_place"].push_back({{"op", row.op},
+                                {"file", text_or_null(row.at.file)},
+                                {"line", row.at.line},
+                                {"kind", name_of(row.kind)},
+                                {"bytes", row.bytes},
+                                {"tensors", row.tensors}});
+  }
   return json;
 }
 

@@ -11,6 +11,8 @@ namespace devsan::report {
 using Json = nlohmann::ordered_json;
 
 Json ending_json(const Ending& ending);
+Json growth_json(const Growth& growth);
+Json live_memory_json(const LiveMemory& live);
 
 // Add `memory` and `device_calls` to the JSON of a process, where it has any.
 void add_memory_json(Json& json, const Process& process);

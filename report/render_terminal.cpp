@@ -5,6 +5,8 @@
 #include "report/build_endings.h"
 #include "report/ending_lines.h"
 #include "report/frames.h"
+#include "report/growth_text.h"
+#include "report/live_memory_text.h"
 #include "report/memory_table.h"
 #include "report/operands.h"
 #include "report/source_excerpt.h"
@@ -131,6 +133,8 @@ std::string headline(const Finding& finding) {
   const auto devices = devices_of(finding.operands);
   if (finding.traffic) return traffic_headline(finding);
   if (finding.last_moments) return ending_text(finding);
+  if (finding.growth) return growth_headline(finding);
+  if (finding.live) return live_memory_headline(finding);
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));
   if (devices.size() < 2) return finding.op + " met operands on different devices";
   std::string text = finding.op + " met operands on ";
@@ -186,6 +190,8 @@ Lines finding_lines(const Finding& finding, const Style& style) {
     append_wrapped(lines, finding.message, 4, style);
   }
   append_section(lines, ending_lines(finding, style));
+  append_section(lines, growth_lines(finding, style));
+  append_section(lines, live_memory_lines(finding, style));
   append_section(lines, operand_lines(finding, style));
   append_section(lines, lineage_lines(finding, style));
   append(lines, cause_lines(finding, gutter, style));

@@ -5,6 +5,8 @@
 
 #include "report/build_endings.h"
 #include "report/frames.h"
+#include "report/growth_text.h"
+#include "report/live_memory_text.h"
 #include "report/operands.h"
 #include "report/terminal_parts.h"
 #include "report/text_layout.h"
@@ -37,6 +39,8 @@ const LastOperator* last_operator(const Process& process) {
 // What a finding is about, in a few words.
 std::string title_of(const Finding& finding) {
   if (finding.last_moments) return ending_text(finding);
+  if (finding.growth) return growth_headline(finding);
+  if (finding.live) return live_memory_headline(finding);
   return finding.traffic ? traffic_headline(finding) : finding.op;
 }
 

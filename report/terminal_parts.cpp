@@ -117,7 +117,9 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
     if (at_cause || at_failure) {
       lines.push_back("");
       lines.push_back("  " + painted(style, Paint::good, "Change") +
-                      (at_cause ? " in that line" : " in the line that failed"));
+                      (finding.growth ? " where they are kept"
+                       : at_cause     ? " in that line"
+                                      : " in the line that failed"));
     } else {
       heading("Change", Paint::good, fix->file, fix->line);
       source(fix->file, fix->line);

@@ -207,6 +207,11 @@ std::string cut_path(std::string_view path, std::size_t columns) {
   return cut_middle(slash == path.npos ? path : path.substr(slash + 1), columns);
 }
 
+std::string pad_left(const std::string& text, std::size_t columns) {
+  const std::size_t taken = columns_of(text);
+  return std::string(columns - std::min(columns, taken), ' ') + text;
+}
+
 std::string pad_right(std::string text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   if (used < columns) text.append(columns - used, ' ');

@@ -28,6 +28,7 @@ std::string cut_middle(std::string_view text, std::size_t columns);
 std::string cut_path(std::string_view path, std::size_t columns);
 
 std::string pad_right(std::string text, std::size_t columns);
+std::string pad_left(const std::string& text, std::size_t columns);
 
 // Breaks at blanks, and words that are longer than a line where they must be. Line breaks in the text stay.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);

@@ -227,11 +227,12 @@ static_assert(sizeof(ChildEndPayload) == 16);
 enum class Phase : std::uint8_t { other = 0, forward = 1, backward = 2, optimizer = 3, data = 4, checkpoint = 5 };
 
 enum MeetingFlags : std::uint32_t {
-  kRaised = 1,      // PyTorch raised; `message` is what it said
-  kHandled = 2,     // the program caught that exception; set later, in place
-  kNoOperands = 4,  // the operator was called past the wrappers: only the message tells of its operands
-  kAllowed = 8,     // made where the program allows such findings
-  kExpected = 16,   // made where the program expects such a finding
+  kRaised = 1,        // PyTorch raised; `message` is what it said
+  kHandled = 2,       // the program caught that exception; set later, in place
+  kNoOperands = 4,    // the operator was called past the wrappers: only the message tells of its operands
+  kAllowed = 8,       // made where the program allows such findings
+  kExpected = 16,     // made where the program expects such a finding
+  kOutOfMemory = 32,  // what PyTorch raised is that a device has no memory left
 };
 
 // Followed by OperandRecord[operands], FrameRecord[frames] (innermost first), FrameRecord[forward_frames] (of the

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "trace/file_layout.h"
+
 namespace devsan::trace {
 
 // From the worst on.
@@ -39,6 +41,12 @@ constexpr std::optional<FindingKind> kind_named(std::string_view name) {
     if (kind_name(kind) == name) return kind;
   }
   return std::nullopt;
+}
+
+// What a Meeting with these flags is told as.
+constexpr FindingKind kind_of_meeting(std::uint32_t flags) {
+  if ((flags & kOutOfMemory) != 0) return FindingKind::out_of_memory;
+  return (flags & kRaised) != 0 ? FindingKind::device_mismatch : FindingKind::mixed_operands;
 }
 
 // A set of kinds: one bit for each.

@@ -118,6 +118,12 @@ enum class SeriesKind : std::uint8_t {
 #undef DEVSAN_MEMORY_SERIES
 };
 
+// What counts the steps of samples.
+enum class SeriesClock : std::uint8_t {
+  iterations = 0,
+  shared_tensors = 1,  // in a process without iterations: the tensors that it has put into shared memory
+};
+
 struct MemorySample {
   std::int64_t time_ns;  // CLOCK_REALTIME
   std::uint64_t used;    // bytes; what `used` and `held` are is told by the kind of series
@@ -139,9 +145,71 @@ struct MemorySeriesPayload {
   std::array<MemorySample, kSeriesSamples> samples;
   DeviceSlot device;  // none: the host
   SeriesKind kind;
-  std::uint8_t reserved[6];
+  SeriesClock clock;
+  std::uint8_t reserved[5];
 };
 static_assert(sizeof(MemorySeriesPayload) == 32 * kSeriesSamples + 88);
 inline constexpr std::size_t kMemorySeriesMutableBytes = offsetof(MemorySeriesPayload, device);
+
+enum HolderFlags : std::uint32_t {
+  kHolderBounded = 1,  // a container that drops its oldest entries when it is full
+  kHolderGraph = 2,    // the tensors that are held have an autograd graph, which holds others
+};
+
+inline constexpr std::size_t kSiteSamples = 64;
+
+// The tensors that one operator made at one site on one device: `used` is what their storages take, `held` how many
+// they are. The fields before `site` change in place.
+struct SiteMemoryPayload {
+  std::uint64_t offered;
+  std::uint32_t stride;
+  std::uint32_t holder_flags;  // HolderFlags
+  MemorySample latest;
+  MemorySample peak;
+  std::array<MemorySample, kSiteSamples> samples;
+  StringId holder;  // "losses[...]": what keeps them, as the program calls it; stored last; none where it was not found
+  std::uint32_t reserved_in_place;
+  SiteId site;
+  OperatorId op;
+  DeviceSlot device;
+  SeriesClock clock;
+};
+static_assert(sizeof(SiteMemoryPayload) == 32 * kSiteSamples + 96);
+inline constexpr std::size_t kSiteMemoryMutableBytes = offsetof(SiteMemoryPayload, site);
+
+// ---- what was there when a device had no memory left
+
+enum class LiveKind : std::uint8_t {
+  other = 0,
+#define DEVSAN_LIVE_KIND(enumerator, number, name, text) enumerator = number,
+#include "trace/live_kinds.def"
+#undef DEVSAN_LIVE_KIND
+};
+
+// The tensors of one site, kind and module.
+struct LiveMemoryRow {
+  std::uint64_t bytes;
+  std::uint32_t count;
+  SiteId site;
+  StringId module;  // "layers.3": none where it is not known
+  OperatorId op;
+  LiveKind kind;
+  std::uint8_t reserved;
+};
+static_assert(sizeof(LiveMemoryRow) == 24);
+
+// Belongs to the Meeting of the same thread and time that has kOutOfMemory. Followed by LiveMemoryRow[rows], the
+// largest first.
+struct LiveMemoryPayload {
+  std::int64_t time_ns;
+  std::uint64_t allocated;  // in tensors, as PyTorch's allocator counts; 0 in this and the next: it was not asked
+  std::uint64_t reserved;   // taken from the device
+  std::uint64_t rest;       // bytes of storages that no row has room for
+  std::uint32_t tid;
+  DeviceSlot device;
+  std::uint8_t reserved_bytes;
+  std::uint16_t rows;
+};
+static_assert(sizeof(LiveMemoryPayload) == 40);
 
 }  // namespace devsan::trace

@@ -2,9 +2,11 @@
 // half as many are taken. One thread at a time; a process killed at any instruction leaves whole samples.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "trace/file_access.h"
 #include "trace/memory_layout.h"
@@ -20,8 +22,10 @@ inline void store_sample(MemorySample& place, const MemorySample& sample) noexce
   atom(place.number).store(sample.number, std::memory_order_release);
 }
 
-// `sample.number` is set here.
-inline void add_sample(MemorySeriesPayload* series, MemorySample sample) noexcept {
+// `Series` is a MemorySeriesPayload or a SiteMemoryPayload. `sample.number` is set here.
+template <class Series>
+inline void add_sample(Series* series, MemorySample sample) noexcept {
+  constexpr std::size_t kRoom = std::tuple_size_v<decltype(Series::samples)>;
   if (series == nullptr) return;
   const std::uint64_t count = series->offered;
   sample.number = static_cast<std::uint32_t>(count) + 1;
@@ -30,9 +34,9 @@ inline void add_sample(MemorySeriesPayload* series, MemorySample sample) noexcep
   const std::uint32_t stride = series->stride != 0 ? series->stride : 1;
   if (count % stride == 0) {
     std::uint64_t at = count / stride;
-    if (at == kSeriesSamples) {
-      for (std::size_t i = 1; i < kSeriesSamples / 2; ++i) store_sample(series->samples[i], series->samples[i * 2]);
-      for (std::size_t i = kSeriesSamples / 2; i < kSeriesSamples; ++i) atom(series->samples[i].number).store(0);
+    if (at == kRoom) {
+      for (std::size_t i = 1; i < kRoom / 2; ++i) store_sample(series->samples[i], series->samples[i * 2]);
+      for (std::size_t i = kRoom / 2; i < kRoom; ++i) atom(series->samples[i].number).store(0);
       series->stride = stride * 2;
       at /= 2;
     }

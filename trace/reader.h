@@ -59,8 +59,25 @@ struct LastCalls {
 struct MemorySeries {
   SeriesKind kind = SeriesKind::none;
   DeviceSlot device = DeviceSlot::none;
+  SeriesClock clock = SeriesClock::iterations;
   std::vector<MemorySample> samples;  // oldest first, at even distances but for the last, which is the latest of all
   std::optional<MemorySample> peak;   // none where it was being written
+};
+
+// What one operator made at one site on one device, over time: `used` is bytes, `held` storages.
+struct SiteMemory {
+  SiteId site = SiteId::none;
+  OperatorId op = OperatorId::none;
+  DeviceSlot device = DeviceSlot::none;
+  SeriesClock clock = SeriesClock::iterations;
+  std::vector<MemorySample> samples;  // as in MemorySeries
+  StringId holder = StringId::none;
+  std::uint32_t holder_flags = 0;
+};
+
+struct LiveMemory {
+  LiveMemoryPayload fixed{};
+  std::vector<LiveMemoryRow> rows;
 };
 
 struct Notice {
@@ -105,6 +122,8 @@ class TraceFile {
   const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
   const LastCalls& last_calls() const { return last_calls_; }
   const std::vector<MemorySeries>& memory_series() const { return memory_series_; }
+  const std::vector<SiteMemory>& site_memory() const { return site_memory_; }
+  const std::vector<LiveMemory>& live_memory() const { return live_memory_; }
   const std::vector<Damage>& damage() const { return damage_; }
   std::uint64_t lost_events() const { return header_.events_lost; }
 
@@ -132,6 +151,8 @@ class TraceFile {
   std::vector<DeviceMemoryPayload> device_memory_;
   LastCalls last_calls_;
   std::vector<MemorySeries> memory_series_;
+  std::vector<SiteMemory> site_memory_;
+  std::vector<LiveMemory> live_memory_;
   std::vector<Damage> damage_;
 };
 

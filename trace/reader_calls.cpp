@@ -54,6 +54,34 @@ bool known(CopyDirection direction) {
   return direction <= CopyDirection::host_to_host;
 }
 
+bool known(SeriesClock clock) {
+  return clock <= SeriesClock::shared_tensors;
+}
+
+bool known(LiveKind kind) {
+  switch (kind) {
+    case LiveKind::other:
+#define DEVSAN_LIVE_KIND(enumerator, number, name, text) case LiveKind::enumerator:
+#include "trace/live_kinds.def"
+#undef DEVSAN_LIVE_KIND
+      return true;
+  }
+  return false;
+}
+
+// Those that are there, oldest first. While a full record is thinned out a sample may stand at two places; its number
+// tells.
+template <class Series>
+std::vector<MemorySample> samples_of(const Series& told) {
+  std::vector<MemorySample> samples;
+  std::ranges::copy_if(told.samples, std::back_inserter(samples), [](const MemorySample& s) { return s.number; });
+  if (told.latest.number != 0) samples.push_back(told.latest);
+  std::ranges::sort(samples, {}, &MemorySample::number);
+  const auto doubles = std::ranges::unique(samples, {}, &MemorySample::number);
+  samples.erase(doubles.begin(), doubles.end());
+  return samples;
+}
+
 }  // namespace
 
 bool TraceFile::Loader::take_device_call(std::span<const std::byte> payload) {
@@ -91,7 +119,6 @@ bool TraceFile::Loader::take_call_ring(std::span<const std::byte> payload) {
   return true;
 }
 
-// While a full record is thinned out a sample may stand at two places; its number tells.
 bool TraceFile::Loader::take_memory_series(std::span<const std::byte> payload) {
   MemorySeriesPayload told;
   if (!copy_whole(payload, told)) return false;
@@ -99,14 +126,34 @@ bool TraceFile::Loader::take_memory_series(std::span<const std::byte> payload) {
   MemorySeries series;
   series.kind = told.kind;
   series.device = told.device;
+  series.clock = known(told.clock) ? told.clock : SeriesClock::iterations;
   if (told.peak.number != 0) series.peak = told.peak;
-  std::ranges::copy_if(told.samples, std::back_inserter(series.samples),
-                       [](const MemorySample& s) { return s.number; });
-  if (told.latest.number != 0) series.samples.push_back(told.latest);
-  std::ranges::sort(series.samples, {}, &MemorySample::number);
-  const auto doubles = std::ranges::unique(series.samples, {}, &MemorySample::number);
-  series.samples.erase(doubles.begin(), doubles.end());
+  series.samples = samples_of(told);
   file_.memory_series_.push_back(std::move(series));
+  return true;
+}
+
+bool TraceFile::Loader::take_site_memory(std::span<const std::byte> payload) {
+  SiteMemoryPayload told;
+  if (!copy_whole(payload, told)) return false;
+  const SeriesClock clock = known(told.clock) ? told.clock : SeriesClock::iterations;
+  file_.site_memory_.push_back(
+      {told.site, told.op, told.device, clock, samples_of(told), told.holder, told.holder_flags});
+  return true;
+}
+
+bool TraceFile::Loader::take_live_memory(std::span<const std::byte> payload) {
+  LiveMemory live;
+  if (payload.size() < sizeof(live.fixed)) return false;
+  std::memcpy(&live.fixed, payload.data(), sizeof(live.fixed));
+  const auto rest = payload.subspan(sizeof(live.fixed));
+  if (rest.size() != live.fixed.rows * sizeof(LiveMemoryRow)) return false;
+  live.rows.resize(live.fixed.rows);
+  if (!rest.empty()) std::memcpy(live.rows.data(), rest.data(), rest.size());
+  for (LiveMemoryRow& row : live.rows) {
+    if (!known(row.kind)) row.kind = LiveKind::other;  // of a later version
+  }
+  file_.live_memory_.push_back(std::move(live));
   return true;
 }
 

@@ -72,6 +72,8 @@ std::size_t mutable_bytes(RecordKind kind) {
       return kCallRingMutableBytes;
     case RecordKind::MemorySeries:
       return kMemorySeriesMutableBytes;
+    case RecordKind::SiteMemory:
+      return kSiteMemoryMutableBytes;
     default:
       return 0;
   }
@@ -195,6 +197,10 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_call_ring(payload);
     case RecordKind::MemorySeries:
       return take_memory_series(payload);
+    case RecordKind::SiteMemory:
+      return take_site_memory(payload);
+    case RecordKind::LiveMemory:
+      return take_live_memory(payload);
   }
   return false;
 }

@@ -35,6 +35,8 @@ class TraceFile::Loader {
   bool take_device_memory(std::span<const std::byte> payload);
   bool take_call_ring(std::span<const std::byte> payload);
   bool take_memory_series(std::span<const std::byte> payload);
+  bool take_site_memory(std::span<const std::byte> payload);
+  bool take_live_memory(std::span<const std::byte> payload);
 
   void read_threads();
   void read_tail(const ThreadRing& ring, std::uint64_t offset);

@@ -105,7 +105,12 @@ class Recorder {
   DeviceCallPayload* add_device_call(const DeviceCallPayload& fixed) noexcept;
   DeviceMemoryPayload* add_device_memory(const DeviceMemoryPayload& fixed) noexcept;
   CallRingPayload* add_call_ring() noexcept;
-  MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device) noexcept;
+  MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept;
+  SiteMemoryPayload* add_site_memory(SiteId site, OperatorId op, DeviceSlot device, SeriesClock clock) noexcept;
+  static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags) noexcept;
+
+  // What was live when a device had no memory left; `fixed.rows` is taken from the span.
+  void add_live_memory(const LiveMemoryPayload& fixed, std::span<const LiveMemoryRow> rows) noexcept;
 
   std::uint32_t step() const noexcept;
   void set_step(std::uint32_t step) noexcept;

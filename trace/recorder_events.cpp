@@ -205,16 +205,47 @@ CallRingPayload* Recorder::add_call_ring() noexcept {
   return ring;
 }
 
-MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device) noexcept {
+MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept {
   std::byte* const base = writable_by_owner();
   std::byte* const place = base != nullptr ? begin_record(base, sizeof(MemorySeriesPayload)) : nullptr;
   if (place == nullptr) return nullptr;
   auto* const series = reinterpret_cast<MemorySeriesPayload*>(place);
   series->kind = kind;
   series->device = device;
+  series->clock = clock;
   constexpr std::size_t kFixed = sizeof(*series) - kMemorySeriesMutableBytes;
   publish(place, RecordKind::MemorySeries, {place + kMemorySeriesMutableBytes, kFixed});
   return series;
+}
+
+SiteMemoryPayload* Recorder::add_site_memory(SiteId site, OperatorId op, DeviceSlot device,
+                                             SeriesClock clock) noexcept {
+  SiteMemoryPayload fixed{};
+  fixed.site = site;
+  fixed.op = op;
+  fixed.device = device;
+  fixed.clock = clock;
+  return add_changing(RecordKind::SiteMemory, fixed, kSiteMemoryMutableBytes);
+}
+
+void Recorder::set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags) noexcept {
+  if (series == nullptr) return;
+  atom(series->holder_flags).store(flags, std::memory_order_relaxed);
+  atom(series->holder).store(holder, std::memory_order_release);
+}
+
+void Recorder::add_live_memory(const LiveMemoryPayload& fixed, std::span<const LiveMemoryRow> rows) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  rows = at_most(rows);
+  const std::size_t size = sizeof(LiveMemoryPayload) + rows.size_bytes();
+  std::byte* const place = begin_record(base, size);
+  if (place == nullptr) return;
+  LiveMemoryPayload head = fixed;
+  head.rows = static_cast<std::uint16_t>(rows.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(place + sizeof(head), rows);
+  publish(place, RecordKind::LiveMemory, {place, size});
 }
 
 template <class Payload>

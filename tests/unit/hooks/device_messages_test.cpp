@@ -21,6 +21,15 @@ std::ostream& operator<<(std::ostream& out, DeviceComplaint complaint) {
 
 namespace {
 
+TEST_CASE("a lack of memory is told from other failures of a device") {
+  CHECK(is_out_of_memory("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB"));
+  CHECK(
+      is_out_of_memory("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "
+                       "tried to allocate 1152921504606846976 bytes. Error code 12 (Cannot allocate memory)"));
+  CHECK(!is_out_of_memory("CUDA error: device-side assert triggered"));
+  CHECK(!is_out_of_memory("Expected all tensors to be on the same device"));
+}
+
 TEST_CASE("PyTorch's own device checks are certain complaints") {
   const auto message = GENERATE(
       "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",

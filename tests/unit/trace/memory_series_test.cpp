@@ -21,7 +21,7 @@ TEST_CASE("a curve keeps its beginning, its end, its peak, and even distances be
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
   MemorySeriesPayload* const series =
-      recorder->add_memory_series(SeriesKind::device, recorder->intern_device("cuda:0"));
+      recorder->add_memory_series(SeriesKind::device, recorder->intern_device("cuda:0"), SeriesClock::iterations);
   REQUIRE(series != nullptr);
   for (std::uint64_t i = 0; i < count; ++i) {
     MemorySample sample = sample_of(i);
@@ -44,10 +44,76 @@ TEST_CASE("a curve keeps its beginning, its end, its peak, and even distances be
   for (std::size_t i = 0; i + 1 < read.samples.size(); ++i) CHECK(read.samples[i].step == i * distance);
 }
 
+TEST_CASE("what a site keeps is read with its curve and with its holder, also when that was found later") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  const DeviceSlot device = recorder->intern_device("cuda:0");
+  SiteMemoryPayload* const site =
+      recorder->add_site_memory(SiteId{7}, OperatorId{9}, device, SeriesClock::shared_tensors);
+  REQUIRE(site != nullptr);
+  for (std::uint64_t i = 0; i < 1000; ++i) add_sample(site, sample_of(i));
+  CHECK(read_trace(*recorder).site_memory().at(0).holder == StringId::none);
+  Recorder::set_holder(site, recorder->intern_string("losses[...]"), kHolderGraph);
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.site_memory().size() == 1);
+  const SiteMemory& read = trace.site_memory()[0];
+  CHECK(read.site == SiteId{7});
+  CHECK(read.op == OperatorId{9});
+  CHECK(read.device == device);
+  CHECK(read.clock == SeriesClock::shared_tensors);
+  CHECK(trace.string(read.holder) == "losses[...]");
+  CHECK(read.holder_flags == kHolderGraph);
+  CHECK(read.samples.size() > kSiteSamples / 2);
+  CHECK(read.samples.size() <= kSiteSamples + 1);
+  CHECK(read.samples.front().step == 0);
+  CHECK(read.samples.back().step == 999);
+}
+
+TEST_CASE("a damaged site keeps the rest of the trace readable") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  SiteMemoryPayload* const site =
+      recorder->add_site_memory(SiteId{7}, OperatorId{9}, DeviceSlot::none, SeriesClock::iterations);
+  recorder->add_notice("behind it");
+  site->site = SiteId{8};
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.site_memory().empty());
+  CHECK(trace.damage().size() == 1);
+  CHECK(trace.notices().size() == 1);
+}
+
+TEST_CASE("what was live when a device had no memory is read row by row, and unknown kinds as others") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  LiveMemoryPayload fixed{};
+  fixed.time_ns = 5;
+  fixed.tid = 17;
+  fixed.allocated = 700;
+  const LiveMemoryRow rows[] = {
+      {600, 2, SiteId{1}, recorder->intern_string("encoder"), OperatorId{3}, LiveKind::parameter, 0},
+      {90, 1, SiteId{2}, StringId::none, OperatorId{4}, static_cast<LiveKind>(200), 0}};
+  recorder->add_live_memory(fixed, rows);
+  recorder->add_live_memory(fixed, {});
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.live_memory().size() == 2);
+  const LiveMemory& live = trace.live_memory()[0];
+  CHECK(live.fixed.tid == 17);
+  CHECK(live.fixed.allocated == 700);
+  REQUIRE(live.rows.size() == 2);
+  CHECK(live.rows[0].bytes == 600);
+  CHECK(live.rows[0].kind == LiveKind::parameter);
+  CHECK(trace.string(live.rows[0].module) == "encoder");
+  CHECK(live.rows[1].kind == LiveKind::other);
+  CHECK(trace.live_memory()[1].rows.empty());
+}
+
 TEST_CASE("a curve that was being thinned out when its process ended reads as it was before or after") {
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
-  MemorySeriesPayload* const series = recorder->add_memory_series(SeriesKind::host, DeviceSlot::none);
+  MemorySeriesPayload* const series =
+      recorder->add_memory_series(SeriesKind::host, DeviceSlot::none, SeriesClock::iterations);
   for (std::uint64_t i = 0; i < kSeriesSamples; ++i) add_sample(series, sample_of(i));
   for (std::size_t i = 1; i < 10; ++i) store_sample(series->samples[i], series->samples[i * 2]);
   atom(series->samples[10].number).store(0);  // about to be written

@@ -1,0 +1,24 @@
+// What the tensors of each operator and line keep, from census to census: those that keep most, and those that keep
+// more and more, get a record in the trace.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/memory_layout.h"
+
+namespace devsan::hooks {
+
+// Takes a census of the live storages if one is due: what censuses cost in all stays below half a percent of the time.
+// `sample` tells time and step. One thread at a time, outside of every allocator; a forked child begins anew.
+void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noexcept;
+
+// Of a site whose tensors become more and more, as long as nobody knows what keeps them.
+struct GrowingSite {
+  trace::SiteId site;
+  trace::OperatorId op;
+  trace::DeviceSlot device;
+  std::uint64_t count;  // of its storages at the last census
+  trace::SiteMemoryPayload* series;
+};
+
+}  // namespace devsan::hooks

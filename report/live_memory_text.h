@@ -1,0 +1,18 @@
+// A finding about a device without memory in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/finding.h"
+#include "report/style.h"
+
+namespace devsan::report {
+
+// "cuda:0 has no room for 2.0 GiB: 7.6 of 8.0 GiB are in tensors"
+std::string live_memory_headline(const Finding& finding);
+
+// What was live, by kind, module and line.
+std::vector<std::string> live_memory_lines(const Finding& finding, const Style& style);
+
+}  // namespace devsan::report

@@ -1,0 +1,157 @@
+"""Memory that grows from step to step: what is found, where, and what keeps it; and what must not be taken for it."""
+
+import subprocess
+
+import pytest
+
+# A small model on a simulated device; {each} is what a program does in every iteration, with its `loss`.
+LOOP = """
+    import collections, sys, time, torch
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)).to({device!r})
+    optimizer = torch.optim.Adam(model.parameters())
+    def train(steps):
+        {before}
+        for step in range(steps):
+            x = torch.randn(64, 64, device={device!r})
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward({backward})
+            optimizer.step()
+            {each}
+            time.sleep({pause})
+    train({steps})
+"""
+
+
+def loop(before="pass", each="pass", backward="", device="cuda", steps=80, pause=0.02):
+    return LOOP.format(before=before, each=each, backward=backward, device=device, steps=steps, pause=pause)
+
+
+def growth(run, severities=("warning",)):
+    assert run.status == 0, run.stderr
+    return [f for f in run.report["findings"] if f["kind"] == "memory-growth" and f["severity"] in severities]
+
+
+def test_losses_that_are_kept_with_their_graphs(run_python):
+    run = run_python(loop("losses = []", "losses.append(loss)", "retain_graph=True"), sim=1)
+    [finding] = growth(run)
+    assert "loss = model(x).square().mean()" in finding["where"]["source"]
+    assert finding["growth"]["device"] == "cuda:0"
+    assert finding["growth"]["holder"] == "losses[...]"
+    assert finding["growth"]["graph"] is True
+    assert finding["growth"]["bytes_per_step"] >= 64 * 256 * 4
+    assert ".detach()" in finding["fix"]["text"] and "`losses`" in finding["fix"]["text"]
+
+
+def test_what_an_object_keeps_is_named_by_its_way(run_python):
+    before = """
+        class History: pass
+        history = History()
+        history.entries = [{'loss': 0}]"""
+    run = run_python(
+        loop(before, "history.entries.append({'loss': 0, 'batch': x.clone()})", steps=80), sim=1
+    )
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] == "history.entries[...]['batch']"
+    assert finding["growth"]["graph"] is False
+    assert "x.clone()" in finding["where"]["source"]
+    assert "detach" not in finding["fix"]["text"]
+
+
+def test_pinned_buffers_that_are_kept(run_python):
+    run = run_python(loop("kept = []", "kept.append(torch.empty(1 << 18).pin_memory())"), sim=1)
+    [finding] = growth(run)
+    assert ".pin_memory()" in finding["where"]["source"]
+    assert finding["growth"]["device"] is None
+    assert finding["growth"]["holder"] == "kept[...]"
+    assert finding["growth"]["bytes_per_step"] == pytest.approx(1 << 20, rel=0.05)
+
+
+def test_a_tensor_that_is_added_to_over_and_over(run_python):
+    run = run_python(loop("seen = torch.zeros(0, 64, device='cuda')", "seen = torch.cat([seen, x])"), sim=1)
+    [finding] = growth(run)
+    assert "torch.cat" in finding["where"]["source"]
+    assert finding["growth"]["holder"] == "seen"
+    assert finding["growth"]["bytes_per_step"] == pytest.approx(64 * 64 * 4, rel=0.05)
+
+
+def test_a_process_that_grows_without_tensors(run_python):
+    run = run_python(loop("kept = []", "kept.append(bytes(1) * (1 << 20))", device="cpu", steps=120), sim=None)
+    [finding] = growth(run)
+    assert finding["where"] is None and finding["growth"]["parts"] == []
+    assert finding["growth"]["device"] is None
+    assert finding["growth"]["bytes_per_step"] == pytest.approx(1 << 20, rel=0.2)
+
+
+WORKERS = """
+    import time, torch
+    class Data(torch.utils.data.Dataset):
+        def __init__(self):
+            self.kept = []
+        def __len__(self):
+            return 400
+        def __getitem__(self, index):
+            time.sleep(0.005)
+            self.kept.append({item})
+            return torch.ones(8)
+    if __name__ == "__main__":
+        for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1):
+            pass
+"""
+
+
+def test_a_worker_of_a_data_loader_that_grows(run_python):
+    run = run_python(WORKERS.format(item="bytes(1) * (1 << 20)"))
+    [finding] = growth(run)
+    [main] = [p for p in run.report["run"]["processes"] if p["parent_pid"] not in pids(run)]
+    assert finding["pid"] != main["pid"]
+    assert finding["where"] is None and finding["growth"]["clock"] == "shared-tensors"
+    assert finding["growth"]["bytes_per_step"] == pytest.approx(2 << 20, rel=0.3)
+
+
+def test_a_worker_that_keeps_tensors_is_found_by_their_line(run_python):
+    run = run_python(WORKERS.format(item="torch.ones(1 << 18)"))
+    [finding] = growth(run)
+    assert "self.kept.append(torch.ones(1 << 18))" in finding["where"]["source"]
+    assert finding["growth"]["holder"].endswith("kept[...]")
+
+
+def pids(run):
+    return {process["pid"] for process in run.report["run"]["processes"]}
+
+
+CLEAN = {
+    "nothing": ("pass", "pass"),
+    "losses as numbers": ("losses = []", "losses.append(loss.item())"),
+    "a deque of the last ones": ("last = collections.deque(maxlen=50)", "last.append(loss.detach())"),
+    "a cache of shapes": (
+        "cache = {}",
+        "n = int(torch.randint(60, ())); cache.setdefault(n, torch.ones(n + 1, 64, device='cuda'))",
+    ),
+    "an average of weights": (
+        "ema = [p.detach().clone() for p in model.parameters()]",
+        "[e.lerp_(p.detach(), 0.1) for e, p in zip(ema, model.parameters())]",
+    ),
+    "a list that is emptied": ("kept = []", "kept.append(x.clone()); kept = kept if len(kept) < 100 else []"),
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_long_runs_that_give_back_what_they_take_are_quiet(run_python, name):
+    before, each = CLEAN[name]
+    run = run_python(loop(before, each, steps=2000, pause=0), sim=1)
+    assert growth(run, ("warning", "note")) == []
+
+
+def test_the_first_steps_are_no_growth(run_python):
+    before = "pool = [None] * 20"
+    each = "pool[min(step, 19)] = torch.ones(1 << 16, device='cuda') if step < 20 else pool[19]"
+    assert growth(run_python(loop(before, each), sim=1), ("warning", "note")) == []
+
+
+def test_view_shows_growth_in_80_columns(run_python, devsan):
+    run = run_python(loop("losses = []", "losses.append(loss)", "retain_graph=True"), sim=1)
+    shown = subprocess.run([devsan, "view", run.out], capture_output=True, text=True).stdout
+    assert "more with every step, kept by `losses`" in " ".join(shown.split())
+    assert all(len(line) <= 80 for line in shown.splitlines())
