@@ -1,4 +1,5 @@
 // How the module that owns an operand is put together with others.
+#include <map>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -6,7 +7,9 @@
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
 #include "hooks/optimizer_state.h"
+#include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -70,6 +73,60 @@ void find_module_binding(const Inquiry& inquiry, std::size_t operand, const void
   if (binding) inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, binding->at, binding->name);
 }
 
+// On which devices the parameters and buffers at and below a module are.
+class Weights final : public LinkVisitor {
+ public:
+  Weights(const ObjectSearch& search, const void* root) : search_(search) {
+    modules_.push_back(root);
+    for (std::size_t k = 0; k < modules_.size() && all_ < kMaxWeights; ++k) {
+      visit_links(const_cast<void*>(modules_[k]), *this);
+    }
+  }
+
+  // The device that more than half of several are on; none without one.
+  trace::DeviceSlot usual() const {
+    for (const auto& [device, count] : counts_) {
+      if (all_ >= kSeveral && count * 2 > all_) return device;
+    }
+    return trace::DeviceSlot::none;
+  }
+  std::string share_of(trace::DeviceSlot device) const {
+    return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
+  }
+
+  bool link(const Link& link, void* object) override {
+    if (link.kind == LinkKind::child && modules_.size() < kMaxWeights && seen_.insert(object).second) {
+      modules_.push_back(object);
+    }
+    if (link.kind != LinkKind::parameter && link.kind != LinkKind::buffer) return true;
+    const c10::TensorImpl* tensor = search_.tensor_at(object);
+    if (tensor == nullptr || !seen_.insert(object).second) return true;
+    ++counts_[device_slot(TensorFields::device(tensor))];
+    ++all_;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMaxWeights = 20000;
+  static constexpr std::size_t kSeveral = 4;
+
+  const ObjectSearch& search_;
+  std::vector<const void*> modules_;
+  std::unordered_set<const void*> seen_;
+  std::map<trace::DeviceSlot, std::size_t> counts_;
+  std::size_t all_ = 0;
+};
+
+// A weight that is not where most of its model is.
+void find_weights_elsewhere(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  const Weights weights(inquiry.search, root);
+  const trace::DeviceSlot usual = weights.usual();
+  if (usual == trace::DeviceSlot::none || usual == inquiry.operands[operand].device) return;
+  std::string text(runtime.recorder->string(runtime.recorder->device_name(usual)));
+  text += " " + weights.share_of(usual) + " " + std::string(type_name(root));
+  inquiry.found.add(trace::EvidenceKind::weights_elsewhere, operand, {}, text);
+}
+
 // `other.name = module.name`: a module of that name in another object.
 void add_shares(std::vector<Candidate>& candidates, const void* code, const void* name) {
   if (!mentions(code, name)) return;
@@ -127,6 +184,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   }
   find_unregistered(inquiry, operand, root);
   find_module_binding(inquiry, operand, root);
+  find_weights_elsewhere(inquiry, operand, root);
 }
 
 }  // namespace devsan::hooks

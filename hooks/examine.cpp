@@ -68,9 +68,8 @@ void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trac
   try {
     const trace::OddOperands odd = odd_among(operands, op);
     for (std::size_t k = 0; k < operands.size(); ++k) {
-      if (!odd.odd(operands[k])) continue;
       find_device_source(operands[k], k, evidence);
-      find_trace(operands[k], k, site, evidence);
+      if (odd.odd(operands[k])) find_trace(operands[k], k, site, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure
   }

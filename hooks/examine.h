@@ -12,7 +12,7 @@ namespace devsan::hooks {
 void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
              EvidenceList& evidence) noexcept;
 
-// Adds what the text of the source files tells of odd operands. Needs no Python.
+// Adds what the text of the source files tells of the operands. Needs no Python.
 void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trace::OperandRecord> operands,
                   EvidenceList& evidence) noexcept;
 

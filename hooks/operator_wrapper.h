@@ -78,12 +78,14 @@ struct Wrapper<Real, Id, Weight> {
   static R outermost(A... arguments) { return run(__builtin_return_address(0), arguments...); }
   using Entry = WrapperEntry<Real, &outermost>;
 
+  // Compilers do not make a jump of every call that could be one (g++ 12 does not for what returns a tensor), so who
+  // called is passed on.
   struct WatchedEntry {
-    // Both calls are jumps, so the caller stays the wrapper's.
     static R entry(A... arguments) {
-      if (!may_be_traffic<watch_of<Real>>(arguments...)) [[likely]]
-        return reinterpret_cast<R (*)(A...)>(&Entry::entry)(static_cast<A&&>(arguments)...);
-      return traffic(static_cast<A&&>(arguments)...);
+      if (may_be_traffic<watch_of<Real>>(arguments...)) [[unlikely]]
+        return traffic(__builtin_return_address(0), static_cast<A&&>(arguments)...);
+      if (is_nested(thread_state())) return Real(static_cast<A&&>(arguments)...);
+      return outermost_of(__builtin_return_address(0), static_cast<A&&>(arguments)...);
     }
   };
 
@@ -91,8 +93,9 @@ struct Wrapper<Real, Id, Weight> {
   using Begin = std::conditional_t<watch_of<Real> == Watch::none, Entry, WatchedEntry>;
 
  private:
-  [[gnu::noinline]] static R traffic(A... arguments) {
-    const void* const caller = __builtin_return_address(0);
+  [[gnu::noinline]] static R outermost_of(const void* caller, A... arguments) { return run(caller, arguments...); }
+
+  [[gnu::noinline]] static R traffic(const void* caller, A... arguments) {
     const bool nested = is_nested(thread_state());
     const WatchedCall call(trace::OperatorId{Id}, nested);
     R result = nested ? Real(pass_on<A>(arguments)...) : run(caller, arguments...);

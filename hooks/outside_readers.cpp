@@ -2,6 +2,7 @@
 // operator.
 #include "hooks/operator_table.h"
 #include "hooks/python_library.h"
+#include "hooks/thread_state.h"
 #include "hooks/torch_function.h"
 #include "hooks/traffic.h"
 
@@ -19,8 +20,23 @@ namespace {
 constinit PythonLibraryFunction<void*(const at::Tensor&, bool)> real_tensor_to_numpy(
     "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb");
 
+class GivingAway {
+ public:
+  explicit GivingAway(ThreadState& state) noexcept : state_(state), outer_(state.gives_away) {
+    state.gives_away = true;
+  }
+  ~GivingAway() { state_.gives_away = outer_; }
+  GivingAway(const GivingAway&) = delete;
+  GivingAway& operator=(const GivingAway&) = delete;
+
+ private:
+  ThreadState& state_;
+  const bool outer_;
+};
+
 void* tensor_to_numpy_wrapper(const at::Tensor& tensor, bool force) {
   note_outside_reader(tensor);
+  const GivingAway giving(thread_state());
   return real_tensor_to_numpy.get()(tensor, force);
 }
 

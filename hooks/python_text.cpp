@@ -169,7 +169,11 @@ std::optional<std::vector<std::string>> arguments_at(std::string_view text, std:
 
 std::string device_reference(std::string_view expression) {
   constexpr std::string_view kDevice = ".device";
+  constexpr std::string_view kMade = "torch.device(";
   expression = trimmed(expression);
+  if (expression.starts_with(kMade) && expression.ends_with(')')) {
+    expression = trimmed(expression.substr(kMade.size(), expression.size() - kMade.size() - 1));
+  }
   if (expression.ends_with(kDevice) && expression != "self.device") expression.remove_suffix(kDevice.size());
   const bool path = !expression.empty() && std::isdigit(static_cast<unsigned char>(expression.front())) == 0 &&
                     std::ranges::all_of(expression, [](char c) { return is_word(c) || c == '.'; });

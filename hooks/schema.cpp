@@ -15,6 +15,10 @@ constexpr std::string_view kMetadata[] = {
 // The only questions about values that are answered by a bool.
 constexpr std::string_view kComparisons[] = {"allclose", "equal", "is_nonzero"};
 
+// A view by its schema. Python's tolist() asks for it right before it reads the memory, which is no operator.
+// (numpy() asks for it as well, and is watched by itself: ThreadState::gives_away.)
+constexpr std::string_view kBeforeReading = "resolve_neg";
+
 bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != text.npos;
 }
@@ -90,6 +94,7 @@ bool can_be_asynchronous(std::string_view schema) noexcept {
 
 Access access_to(std::string_view schema, int argument) noexcept {
   const std::string_view name = base_name(schema);
+  if (name == kBeforeReading) return Access::read;
   if (can_be_asynchronous(schema) || is_factory(schema) || returns_view(schema) || is_one_of(name, kMetadata)) {
     return Access::none;
   }

@@ -55,6 +55,7 @@ struct ThreadState {
   const void* number_frame;       // the frame that it was asked for in,
   std::uintptr_t number_address;  // and the instruction
   std::uint8_t watching;          // watched operators (traffic.h) on this thread's stack
+  bool gives_away;                // the address of a tensor's memory, which note_outside_reader() tells of
   std::uint32_t raised_depth;     // `depth` of the operator that `unhandled` was raised by, or last passed through
   const void* main_python;        // the PyThreadState of the main thread, on that thread; null elsewhere
 };

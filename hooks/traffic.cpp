@@ -410,7 +410,7 @@ void WatchedCall::took_number(const at::Tensor& tensor) const noexcept {
 }
 
 void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept {
-  if (state.busy) return;
+  if (state.busy || state.gives_away) return;
   if (state.number != nullptr && name_of(op) != "aten::item") settle_number(state, op);
   if ((attention.load(std::memory_order_relaxed) & ~kNumberTaken) == 0) return;
   RaceSearch search(op);

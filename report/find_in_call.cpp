@@ -142,10 +142,7 @@ void locate_by_sides(std::vector<Operand>& operands, const BinaryText& sides) {
   locate(operands[1], reflected ? sides.left : sides.right);
 }
 
-}  // namespace
-
-void find_in_call(Finding& finding) {
-  if (!finding.where || !is_single_line(*finding.where)) return;
+void locate_operands(Finding& finding) {
   locate_by_history(finding);
   // Only a call that went to the operator itself has its operands for arguments: not one that a module of torch made,
   // nor one in a script or an extension.
@@ -158,6 +155,29 @@ void find_in_call(Finding& finding) {
   } else if (const auto call = split_call(text)) {
     locate_by_arguments(finding.operands, *call);
   }
+}
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
+}
+
+// Whether the line speaks of the variable that a name begins with.
+bool speaks_of(std::string_view line, std::string_view name) {
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, is_word) - name.begin());
+  const std::string_view variable = name.substr(0, end);
+  for (std::size_t at = line.find(variable); at != line.npos && end != 0; at = line.find(variable, at + 1)) {
+    const bool begins = at == 0 || (!is_word(line[at - 1]) && line[at - 1] != '.');
+    if (begins && (at + end == line.size() || !is_word(line[at + end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void find_in_call(Finding& finding) {
+  if (!finding.where || !is_single_line(*finding.where)) return;
+  locate_operands(finding);
+  for (Operand& operand : finding.operands) operand.spoken = speaks_of(finding.where->source, operand.name);
 }
 
 }  // namespace devsan::report

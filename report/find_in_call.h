@@ -6,7 +6,7 @@
 
 namespace devsan::report {
 
-// Fills `text`, and `name` where it is empty. Needs the columns that Python keeps since 3.11.
+// Fills `text`, `name` where it is empty, and `spoken`. Needs the columns that Python keeps since 3.11.
 void find_in_call(Finding& finding);
 
 }  // namespace devsan::report

@@ -69,9 +69,10 @@ struct Evidence {
 };
 
 struct Operand {
-  std::string arg;   // the schema's name
-  std::string name;  // the program's; empty when it was not found
-  std::string text;  // how it is written in the call that failed; empty where that is not known
+  std::string arg;     // the schema's name
+  std::string name;    // the program's; empty when it was not found
+  std::string text;    // how it is written in the call that failed; empty where that is not known
+  bool spoken = true;  // the name means the same in the line that failed; names of torch's own variables may not
   std::string device;
   std::optional<std::vector<std::int64_t>> shape;  // none for a generator or a `device=` argument
   std::size_t hidden_dims = 0;                     // dimensions that the trace had no room for

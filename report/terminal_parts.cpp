@@ -49,6 +49,9 @@ const Frame* frame_at(const Finding& finding, const std::string& file, int line)
     for (const LineageStep& step : operand.lineage) {
       if (fits(step.at)) return &step.at;
     }
+    for (const Evidence& evidence : operand.evidence) {
+      if (fits(evidence.at)) return &evidence.at;
+    }
   }
   const auto found = std::ranges::find_if(finding.stack, fits);
   return found == finding.stack.end() ? nullptr : &*found;
@@ -117,9 +120,10 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
     if (at_cause || at_failure) {
       lines.push_back("");
       lines.push_back("  " + painted(style, Paint::good, "Change") +
-                      (finding.growth ? " where they are kept"
-                       : at_cause     ? " in that line"
-                                      : " in the line that failed"));
+                      (finding.growth   ? " where they are kept"
+                       : at_cause       ? " in that line"
+                       : finding.raised ? " in the line that failed"
+                                        : " in this line"));
     } else {
       heading("Change", Paint::good, fix->file, fix->line);
       source(fix->file, fix->line);

@@ -35,7 +35,7 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
                mention_first(pair->odd) + " is a plain attribute of the module `" + type_of_path(held->text) +
                    "`: moving the module moves its parameters and buffers only, and this stays on " +
                    spoken_device(pair->odd.device) + ".");
-  const std::string edit = registered_as_buffer(*place);
+  const std::string edit = registered_as_buffer(*place, attribute_of_path(held->text));
   std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
   text += ", with `persistent=False` if checkpoints should not hold it.";
   return Explanation{std::move(cause), Fix{place->file, place->line, std::move(text)}};

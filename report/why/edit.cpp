@@ -41,11 +41,11 @@ std::string device_at(const Frame& place, const Operand& wanted, const Finding& 
   return later || made_later ? literal : device_expression(wanted);
 }
 
-std::string registered_as_buffer(const Frame& place) {
+std::string registered_as_buffer(const Frame& place, std::string_view attribute) {
   const auto assignment = split_assignment(place.source);
   if (!assignment || !assignment->target.starts_with("self.")) return "";
   const std::string_view name = assignment->target.substr(5);
-  if (name.find_first_of(".[,( ") != name.npos) return "";
+  if (name != attribute) return "";  // more than one target, or what the value keeps
   return unless_too_long("self.register_buffer('" + std::string(name) + "', " + std::string(assignment->value) + ")");
 }
 

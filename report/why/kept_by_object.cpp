@@ -15,8 +15,8 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   if (held == nullptr || stored == nullptr || same_function(stored->at, *finding.where)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);
   if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
-  std::string why = "A `" + type_of_path(held->text) + "` keeps " + mention(pair->odd) + " from here on, on " +
-                    spoken_device(pair->odd.device);
+  std::string why = "A `" + type_of_path(held->text) + "` keeps `" + std::string(attribute_of_path(held->text)) +
+                    "` from here on, on " + spoken_device(pair->odd.device);
   if (origin != nullptr && is_changeable(origin->at, finding)) {
     why += ", where " + short_place(origin->at) + " put it";
   }

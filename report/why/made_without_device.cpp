@@ -24,6 +24,26 @@ Explanation told_from(const Evidence& decided, const Pair& pair, const LineageSt
                   spoken_device(pair.wanted.device) + " in " + short_place(origin.at) + ", whatever is given."}};
 }
 
+// "to(self.device)", behind the call that made it in the same line. It left the value where it was: a move that does
+// something is a step of the history.
+std::string move_behind(const Frame& place) {
+  if (place.end_line != place.line || place.end_column < 0) return "";
+  const std::string_view rest =
+      std::string_view(place.source).substr(std::min(place.source.size(), static_cast<std::size_t>(place.end_column)));
+  const std::size_t begin = rest.find(".to(");
+  const std::size_t end = begin == rest.npos ? rest.npos : rest.find(')', begin);
+  const std::string_view call = end == rest.npos ? std::string_view() : rest.substr(begin + 1, end - begin);
+  return call.find("device") == call.npos ? "" : std::string(call);
+}
+
+Explanation left_by_move(const LineageStep& origin, const std::string& move, const Pair& pair) {
+  const std::string here = spoken_device(pair.odd.device);
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line on " + here + ", and `" + move +
+                       "` leaves it there: what that names is on " + here + ", too, at that moment."),
+          Fix{origin.at.file, origin.at.line, "Name " + spoken_device(pair.wanted.device) + " in `" + move + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> made_without_device(const Finding& finding) {
@@ -33,6 +53,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;
   }
+  if (const std::string move = move_behind(origin->at); !move.empty()) return left_by_move(*origin, move, *pair);
   const bool named = names_device(origin->at);
   const std::string device = device_at(origin->at, pair->wanted, finding);
   const std::string edit = named ? "" : with_argument(call_at(origin->at), "device=" + device);

@@ -1,4 +1,8 @@
 // Somebody put the value on its device: `.cpu()`, `.to("cuda:1")`, or `.to()` of the module that it was computed with.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -13,6 +17,36 @@ const Evidence* changing_target(const Operand& odd, const Finding& finding) {
   const Evidence* decided = device_decided_at(odd, finding);
   if (decided == nullptr || !decided->text.starts_with("self.")) return nullptr;
   return is_constructor(decided->at) ? nullptr : decided;
+}
+
+// An argument that says where to, and that the only call of its function gives, or leaves at its default. One that goes
+// by another name is a tensor or a model, whose device is followed for good reasons mostly.
+bool is_device_argument(const Evidence& decided) {
+  constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
+  const auto is_part = [&](std::string_view name) { return decided.text.find(name) != decided.text.npos; };
+  return !decided.text.starts_with("self.") && std::ranges::any_of(kNames, is_part);
+}
+
+Explanation told_to_move(const Evidence& decided, const LineageStep& move, const Pair& pair) {
+  RootCause cause =
+      cause_at(decided.at, pair.odd,
+               short_place(move.at) + " puts it on " + spoken_device(pair.odd.device) + ", which is what `" +
+                   decided.text + "` is by this line. What it meets is on " + spoken_device(pair.wanted.device) + ".");
+  return {std::move(cause), Fix{decided.at.file, decided.at.line,
+                                "Let `" + decided.text + "` be on " + spoken_device(pair.wanted.device) +
+                                    " here; or move the value where it is used."}};
+}
+
+std::string change_of(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const std::string there = spoken_device(pair.wanted.device);
+  if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
+  const std::string used =
+      "where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+  // Whoever moves something from one accelerator to another needs it there, for one thing at least.
+  const bool needed_there = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
+  if (needed_there)
+    return "Move it " + used + "; or put it on " + there + " in this line, if nothing else needs it here.";
+  return "Put it on " + there + " in this line, or move it back " + used + ".";
 }
 
 }  // namespace
@@ -33,19 +67,16 @@ std::optional<Explanation> moved_away(const Finding& finding) {
                            "used, in " +
                                short_place(move->at) + "."}};
   }
+  const Evidence* decided = device_decided_at(pair->odd, finding);
+  // A constructor does as it is told; what runs later could look where the value is needed.
+  const bool obeys = is_constructor(move->at) && decided != nullptr && is_device_argument(*decided);
+  if (obeys) return told_to_move(*decided, *move, *pair);
   const bool itself = move == &pair->odd.lineage.front();
   RootCause cause = cause_at(move->at, pair->odd,
                              std::string("This line puts ") + (itself ? "it" : "the value that it is computed from") +
                                  " on " + spoken_device(pair->odd.device) + "; what it meets is on " +
                                  spoken_device(pair->wanted.device) + ".");
-  Fix fix{move->at.file, move->at.line, "Put it on " + spoken_device(pair->wanted.device) + " in this line"};
-  if (made_in_failing_call(*move, finding)) {
-    fix.text += ", or leave it where it was.";
-  } else {
-    fix.text += ", or move it back where it is used, in " + short_place(*finding.where) + ": `" +
-                move_call(pair->odd, pair->wanted) + "`.";
-  }
-  return Explanation{std::move(cause), std::move(fix)};
+  return Explanation{std::move(cause), Fix{move->at.file, move->at.line, change_of(*move, *pair, finding)}};
 }
 
 }  // namespace devsan::report::why

@@ -6,20 +6,42 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// Some optimizers make their state as soon as they are made, like the parameters that they are given.
+Explanation made_before_the_move(const LineageStep& made, const std::string& what, const Pair& pair) {
+  RootCause cause =
+      cause_at(made.at, pair.odd,
+               what + " is made in this line like its parameter, which is on " + spoken_device(pair.odd.device) +
+                   " then. The parameter is on " + spoken_device(pair.wanted.device) +
+                   " by now, and moving it moves no "
+                   "state of optimizers.");
+  return {std::move(cause),
+          Fix{made.at.file, made.at.line,
+              "Make the optimizer when its parameters are on " + spoken_device(pair.wanted.device) + " already."}};
+}
+
+}  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   const Evidence* state = evidence_of(pair->odd, trace::EvidenceKind::optimizer_state);
   if (state == nullptr) return std::nullopt;
+  const std::string what = "`" + (state->text.empty() ? spoken_name(pair->odd) : state->text) + "`";
+  const LineageStep* made = pair->odd.lineage.empty() ? nullptr : &pair->odd.lineage.front();
+  const bool put = is_changeable(state->at, finding);
+  if (!put && made != nullptr && made->how == trace::How::derived && is_changeable(made->at, finding) &&
+      !made_in_failing_call(*made, finding)) {
+    return made_before_the_move(*made, what, *pair);
+  }
   const LineageStep* arrival = arrival_of(pair->odd);
   const Frame* place = nullptr;
-  if (is_changeable(state->at, finding)) {
+  if (put) {
     place = &state->at;
   } else if (arrival != nullptr && is_changeable(arrival->at, finding)) {
     place = &arrival->at;
   }
-  const std::string what = "`" + (state->text.empty() ? spoken_name(pair->odd) : state->text) + "`";
   const Frame& line = place != nullptr ? *place : *finding.where;
   Fix fix{line.file, line.line,
           "Move " + what +

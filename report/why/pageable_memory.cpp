@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/operands.h"
+#include "report/why/edit.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 
@@ -18,7 +19,11 @@ bool is_factory(const LineageStep& made) {
   const std::size_t colons = op.find("::");
   std::string_view name = std::string_view(op).substr(colons == std::string::npos ? 0 : colons + 2);
   name = name.substr(0, name.find('.'));
-  return made.how == trace::How::created && std::ranges::find(kFactories, name) != std::end(kFactories);
+  // The line may call something that calls the factory, and has no such argument.
+  const std::string call = call_at(made.at);
+  const std::string& text = call.empty() ? made.at.source : call;
+  const bool called = text.empty() || text.find(std::string(name) + "(") != std::string::npos;
+  return called && made.how == trace::How::created && std::ranges::find(kFactories, name) != std::end(kFactories);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ bool is_code(std::string_view name) {
 
 // What can be written into the line that failed; empty where there is nothing short and safe to write.
 std::string expression_for(const Operand& operand, std::size_t longest) {
+  if (operand.text.empty() && !operand.spoken) return "";
   const std::string& text = operand.text.empty() ? operand.name : operand.text;
   const bool code = !operand.text.empty() || is_code(text);
   return text.size() <= longest && code && !has_numeric_segment(text) ? text : "";
@@ -79,6 +80,11 @@ std::string spoken_device(std::string_view device) {
 std::string type_of_path(std::string_view type_and_attribute) {
   const auto dot = type_and_attribute.rfind('.');
   return std::string(type_and_attribute.substr(0, dot));
+}
+
+std::string_view attribute_of_path(std::string_view type_and_attribute) {
+  const auto dot = type_and_attribute.rfind('.');
+  return dot == type_and_attribute.npos ? std::string_view() : type_and_attribute.substr(dot + 1);
 }
 
 RootCause cause_at(const Frame& place, const Operand& operand, std::string why) {

@@ -25,6 +25,8 @@ bool is_postfix_expression(std::string_view text);
 std::string spoken_device(std::string_view device);
 // "Net" of "Net.mask".
 std::string type_of_path(std::string_view type_and_attribute);
+// "mask" of "Net.mask".
+std::string_view attribute_of_path(std::string_view type_and_attribute);
 RootCause cause_at(const Frame& place, const Operand& operand, std::string why);
 // Whether its value was ever copied from one device to another.
 bool was_moved(const Operand& operand);

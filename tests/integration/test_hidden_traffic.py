@@ -36,6 +36,7 @@ RACES = """
     given = fetch()
     exported = torch.from_dlpack(given)  # given away
     printed = str(fetch()) != ""  # printed
+    listed = fetch().tolist()  # listed
     stored = {}
     host = fetch()
     stored["copy"] = host.clone()  # cloned
@@ -62,7 +63,7 @@ def test_every_use_before_a_wait_is_a_race_at_its_line(run_python):
     result = run_python(RACES, sim=1, options=["--quiet"])
     assert result.status == 0, result.stderr
     assert marked(RACES, result, "async-race") == sorted([
-        "read at once", "used in an expression", "given away", "printed", "cloned", "changed in place",
+        "read at once", "used in an expression", "given away", "printed", "listed", "cloned", "changed in place",
         "a part written", "converted", "source written", "refused", "nobody waits",
     ])
     causes = {f["root_cause"]["line"] for f in result.findings if f["kind"] == "async-race"}

@@ -375,3 +375,26 @@ def test_what_sets_deques_partials_and_functions_keep_has_a_name(run_python):
     assert name("hook") == "holder.hook.<nonlocal value>"
     assert name("function") == "holder.hook.cache"
     assert name("none") == "torch.zeros(3)"
+
+
+WAITING = PROLOGUE + """
+class Table:
+    def __init__(self):
+        self.rows = torch.ones(3)
+
+
+table = Table()
+rows = torch.tensor([0, 1], device="cuda")
+attempt(lambda: table.rows[rows])  # @read
+attempt(lambda: table.rows[rows > 0])  # @masked
+"""
+
+
+def test_operators_that_may_wait_for_a_device_name_their_operands_like_others(run_python):
+    """They have wrappers of their own, in which g++ does not make the call of what goes on a jump."""
+    result = run_python(WAITING, sim=1)
+    assert result.status == 0, result.stderr
+    for mark in ("read", "masked"):
+        operand = odd_operand(found_at(result, WAITING, mark))
+        assert (operand["name"], operand["is"]) == ("table.rows", "attribute")
+        assert "attribute-set-at" in [evidence["kind"] for evidence in operand["evidence"]]

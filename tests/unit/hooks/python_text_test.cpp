@@ -16,6 +16,8 @@ TEST_CASE("A device is what a factory, a move or a likeness names, if one alone 
   CHECK(device_expression("torch.zeros(3, device=a) + torch.ones(3, device=b)").empty());
   CHECK(device_expression("torch.zeros(3, device='cpu')").empty());
   CHECK(device_expression("x.to(torch.device('cpu'))").empty());
+  CHECK(device_expression("x.to(torch.device(place))") == "place");
+  CHECK(device_expression("x.to(torch.device('cuda', rank))").empty());
   CHECK(device_expression("f(my_device=x)").empty());
   CHECK(device_expression("x.to(dtype=torch.half)").empty());
   CHECK(device_expression("x.to(torch.half)").empty());

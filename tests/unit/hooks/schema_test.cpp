@@ -27,6 +27,7 @@ TEST_CASE("what an operator computes with is read, what is marked is written") {
   CHECK(access_to(kForeach, 0) == Access::write);
   CHECK(access_to(kForeach, 1) == Access::read);
   CHECK(access_to("item(Tensor self) -> Scalar", 0) == Access::read);
+  CHECK(access_to("resolve_neg(Tensor(a) self) -> Tensor(a)", 0) == Access::read);
   CHECK(access_to("equal(Tensor self, Tensor other) -> bool", 1) == Access::read);
   CHECK(access_to("cat(Tensor[] tensors, int dim=0) -> Tensor", 0) == Access::read);
   CHECK(access_to("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 0) ==

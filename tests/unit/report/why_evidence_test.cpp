@@ -212,7 +212,7 @@ TEST_CASE("What an object keeps that it was given is the cause where it is store
        "Whitening.factor");
   const Finding told = explained(finding);
   CHECK(cause_line(told) == 12);
-  CHECK_THAT(told.root_cause->why, Contains("`Whitening` keeps `self.factor`") && Contains("model.py:40 put it"));
+  CHECK_THAT(told.root_cause->why, Contains("`Whitening` keeps `factor`") && Contains("model.py:40 put it"));
   CHECK_THAT(told.fix->text, Contains("`self.factor = factor.to('cuda:0')`"));
 }
 

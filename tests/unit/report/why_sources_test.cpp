@@ -135,5 +135,76 @@ TEST_CASE("Names that are no code are not written into the line that failed") {
   CHECK_THAT(explained(finding).fix->text, Contains("`.to(x.device)`"));
 }
 
+TEST_CASE("A weight that was made apart from its model is the cause, not what meets it") {
+  Finding finding = add("x");
+  odd(finding).lineage = {created(line(22, "Mixer.__init__", "    self.values = nn.Linear(4, 4)", "nn.Linear(4, 4)"))};
+  wanted(finding).name = "self.weight";
+  wanted(finding).is = NameKind::parameter;
+  const Frame made = line(12, "Norm.__init__", "    self.weight = nn.Parameter(torch.ones(4, device=device))");
+  wanted(finding).lineage = {created(made, "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 22);
+  find(wanted(finding), EvidenceKind::weights_elsewhere, {}, "cpu 10 of 12 Decoder");
+  CHECK(explained(finding).rule == "weight_apart");
+  CHECK(cause_line(explained(finding)) == 12);
+  find(wanted(finding), EvidenceKind::device_from, line(26, "Mixer.__init__", "    self.norm = Norm(4, device=where)"),
+       "device");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 26);
+  CHECK(told.root_cause->operand == "self.weight");
+  CHECK_THAT(told.root_cause->why, Contains("10 of 12 parameters and buffers of `Decoder` are on the CPU"));
+  SECTION("A weight that was moved there was moved on purpose") {
+    wanted(finding).lineage = {moved(line(40, "main", "model.norm.to(dev)"), "cuda:0"), created(made)};
+    CHECK(explained(finding).rule != "weight_apart");
+  }
+  SECTION("The rest of the model is on a third device") {
+    wanted(finding).evidence.front().text = "cuda:1 10 of 12 Decoder";
+    CHECK(explained(finding).rule != "weight_apart");
+  }
+}
+
+TEST_CASE("State that an optimizer makes with itself is the cause where the optimizer is made") {
+  Finding finding = add("sum of weight", NameKind::attribute);
+  find(odd(finding), EvidenceKind::optimizer_state, {}, "sum of weight");
+  odd(finding).lineage = {derived(line(21, "Net.optimizer", "return Adagrad(self.parameters())")), created(kMade)};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 21);
+  CHECK_THAT(told.fix->text, Contains("are on cuda:0 already"));
+}
+
+TEST_CASE("An argument that says where to move is the cause where it is given") {
+  Finding finding = add("self.R", NameKind::attribute);
+  odd(finding).lineage = {moved(line(13, "Cameras.__init__", "setattr(self, name, value.to(self.device))"), "cpu"),
+                          created(kMade, "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 13);
+  find(odd(finding), EvidenceKind::device_from, line(10, "Cameras.__init__", "    self.device = torch.device(device)"),
+       "self.device");
+  CHECK(cause_line(explained(finding)) == 13);
+  find(odd(finding), EvidenceKind::device_from, line(31, "convert", "    return Cameras(R=R)"), "device");
+  CHECK(cause_line(explained(finding)) == 31);
+}
+
+TEST_CASE("Of two accelerators the move is not undone where the value may be needed") {
+  Finding finding = add("labels");
+  odd(finding).device = "cuda:1";
+  odd(finding).lineage = {moved(line(12, "main", "labels = labels.to(second)"), "cuda:1"), created(kMade)};
+  CHECK_THAT(explained(finding).fix->text, Contains("Move it where it is used, in model.py:30: `labels.to("));
+}
+
+TEST_CASE("A move that does nothing behind the call that makes a value is what to change") {
+  Finding finding = add("mean");
+  odd(finding).lineage = {
+      created(line(12, "main", "mean = torch.tensor(m).view(1, -1).to(device=self.device)", "torch.tensor(m)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.fix->text, Contains("in `to(device=self.device)`"));
+}
+
+TEST_CASE("An edit does not speak of variables that the line does not have") {
+  Finding finding = add("target");
+  odd(finding).lineage = {created(kMade)};
+  odd(finding).spoken = false;
+  CHECK_THAT(explained(finding).fix->text, !Contains("target.to("));
+}
+
 }  // namespace
 }  // namespace devsan::report
