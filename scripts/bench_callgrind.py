@@ -17,7 +17,7 @@ from bench_workloads import no_garbage_collection, operators, switch, tiny_step
 HOOKS = "libdevsan_torch.so"
 STEP = "tiny step"
 ENTRY = "WrapperEntry::entry"
-ENTRIES = (ENTRY, "Wrapper::traffic")  # every operator passes one of them, and no more than one
+ENTRIES = (ENTRY, "Wrapper::WatchedEntry::entry")  # every operator passes one of them, and no more than one
 ROUNDS = 5  # of the step, off and on in turn: the allocator now and then tidies up for some hundred thousand instructions
 WARM_UPS = 10  # until the interpreter has specialised its byte code
 # By itself valgrind puts libraries below 345 MB. libdevsan takes addresses smaller than libtorch_cpu's size for offsets
