@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "trace/words.h"
+
 namespace devsan::hooks {
 
 namespace {
@@ -11,9 +13,7 @@ namespace {
 constexpr std::size_t kMaxLines = 20000;
 constexpr int kMaxStatementLines = 24;
 
-bool is_word(char c) noexcept {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
-}
+using trace::is_word;
 
 std::string_view trimmed(std::string_view text) noexcept {
   const auto begin = text.find_first_not_of(" \t\r\n");

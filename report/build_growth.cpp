@@ -63,10 +63,6 @@ std::optional<GrowingSite> growing(const trace::TraceFile& trace, const trace::S
 }
 
 // "losses" of "losses[...]": what has the entries.
-std::string container_of(const std::string& holder) {
-  return holder.substr(0, holder.find("[...]"));
-}
-
 const MemoryCurve* curve_of(const Process& process, const std::string& device) {
   const auto found = std::ranges::find(process.memory, device, &MemoryCurve::device);
   return found == process.memory.end() ? nullptr : &*found;

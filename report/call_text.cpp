@@ -4,12 +4,13 @@
 #include <array>
 #include <cctype>
 
+#include "trace/words.h"
+
 namespace devsan::report {
 namespace {
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
-}
+using trace::is_word;
+
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
@@ -207,6 +208,16 @@ bool is_literal(std::string_view text) {
   if (text.starts_with('\'') || text.starts_with('"')) return true;
   return std::ranges::none_of(text, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) && c != 'e'; }) &&
          text.find_first_of("([{_") == text.npos;
+}
+
+std::size_t find_name(std::string_view text, std::string_view name, std::size_t begin) {
+  if (name.empty()) return text.npos;
+  for (std::size_t at = text.find(name, begin); at != text.npos; at = text.find(name, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const char after = at + name.size() < text.size() ? text[at + name.size()] : ' ';
+    if (!is_word(before) && before != '.' && !(is_word(after) && is_word(name.back()))) return at;
+  }
+  return text.npos;
 }
 
 }  // namespace devsan::report

@@ -30,6 +30,9 @@ std::optional<BinaryText> split_binary(std::string_view text);
 std::optional<CallText> split_call(std::string_view text);
 // The elements of a list or tuple display.
 std::optional<std::vector<std::string_view>> split_display(std::string_view text);
+// Where `name` stands as a variable or an expression of its own, at or behind `begin`: not as an attribute of something
+// else, nor as a part of a longer word. npos where it does not.
+std::size_t find_name(std::string_view text, std::string_view name, std::size_t begin = 0);
 // A number, string, None, True, False, or slice of these.
 bool is_literal(std::string_view text);
 

@@ -15,7 +15,7 @@ constexpr std::size_t kOperators = 3;
 
 std::string operator_text(const LastOperator& op) {
   std::string text = op.op;
-  if (!op.at.file.empty()) text += " at " + std::string(base_name(op.at.file)) + ":" + std::to_string(op.at.line);
+  if (!op.at.file.empty()) text += " at " + short_place(op.at);
   return text + ", step " + std::to_string(op.step);
 }
 

@@ -5,6 +5,7 @@
 
 #include "report/call_text.h"
 #include "report/operands.h"
+#include "trace/words.h"
 
 namespace devsan::report {
 namespace {
@@ -157,19 +158,10 @@ void locate_operands(Finding& finding) {
   }
 }
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
-}
-
-// Whether the line speaks of the variable that a name begins with.
-bool speaks_of(std::string_view line, std::string_view name) {
-  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, is_word) - name.begin());
-  const std::string_view variable = name.substr(0, end);
-  for (std::size_t at = line.find(variable); at != line.npos && end != 0; at = line.find(variable, at + 1)) {
-    const bool begins = at == 0 || (!is_word(line[at - 1]) && line[at - 1] != '.');
-    if (begins && (at + end == line.size() || !is_word(line[at + end]))) return true;
-  }
-  return false;
+// "x" of "x.weight[0]"
+std::string_view variable_of(std::string_view name) {
+  const auto end = std::ranges::find_if_not(name, trace::is_word);
+  return name.substr(0, static_cast<std::size_t>(end - name.begin()));
 }
 
 }  // namespace
@@ -177,7 +169,10 @@ bool speaks_of(std::string_view line, std::string_view name) {
 void find_in_call(Finding& finding) {
   if (!finding.where || !is_single_line(*finding.where)) return;
   locate_operands(finding);
-  for (Operand& operand : finding.operands) operand.spoken = speaks_of(finding.where->source, operand.name);
+  const std::string_view line = finding.where->source;
+  for (Operand& operand : finding.operands) {
+    operand.spoken = find_name(line, variable_of(operand.name)) != line.npos;
+  }
 }
 
 }  // namespace devsan::report

@@ -62,4 +62,8 @@ std::string_view base_name(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
+std::string short_place(const Frame& frame) {
+  return std::string(base_name(frame.file)) + ":" + std::to_string(frame.line);
+}
+
 }  // namespace devsan::report

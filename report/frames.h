@@ -22,5 +22,7 @@ std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trac
 bool is_library_path(std::string_view path);
 // "/a/b.py" -> "b.py"
 std::string_view base_name(std::string_view path);
+// "stage3.py:2117"
+std::string short_place(const Frame& frame);
 
 }  // namespace devsan::report

@@ -22,10 +22,6 @@ std::string rate_text(double bytes) {
   return bytes_text(static_cast<std::uint64_t>(std::llround(bytes)));
 }
 
-std::string container_of(const std::string& holder) {
-  return holder.substr(0, holder.find("[...]"));
-}
-
 std::string who_of(const Finding& finding) {
   return finding.rank ? "rank " + std::to_string(*finding.rank) : "pid " + std::to_string(finding.pid);
 }
@@ -34,11 +30,15 @@ std::string part_line(const Growth::Part& part, const Style& style) {
   std::string line = "    " + pad_left(rate_text(part.bytes_per_step), kNumberColumns) + "  " +
                      pad_left(bytes_text(part.bytes), kNumberColumns) + "  ";
   std::string made = part.op;
-  if (!part.at.file.empty()) made += " at " + std::string(base_name(part.at.file)) + ":" + std::to_string(part.at.line);
+  if (!part.at.file.empty()) made += " at " + short_place(part.at);
   return line + cut_middle(made, style.width > columns_of(line) ? style.width - columns_of(line) : 20);
 }
 
 }  // namespace
+
+std::string container_of(const std::string& holder) {
+  return holder.substr(0, holder.find("[...]"));
+}
 
 std::string growth_headline(const Finding& finding) {
   const Growth& growth = *finding.growth;

@@ -9,11 +9,14 @@
 
 namespace devsan::report {
 
-// "1.2 MiB more on cuda:0 with every step, kept by `losses`"
+// "cuda:0 grows: 1.2 MiB more with every step, kept by `losses`"
 std::string growth_headline(const Finding& finding);
 
 // What grows, part by part, and how long that can go on.
 std::vector<std::string> growth_lines(const Finding& finding, const Style& style);
+
+// "losses" of the holder "losses[...]": what all that is kept there has in common.
+std::string container_of(const std::string& holder);
 
 // Fills in the cause and the change to make, where they are known.
 void advise(Finding& finding);

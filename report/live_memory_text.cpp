@@ -20,7 +20,7 @@ std::string number_text(std::uint64_t bytes) {
 
 std::string place_text(const LiveMemory::Row& row) {
   std::string text = row.op;
-  if (!row.at.file.empty()) text += " at " + std::string(base_name(row.at.file)) + ":" + std::to_string(row.at.line);
+  if (!row.at.file.empty()) text += " at " + short_place(row.at);
   return text;
 }
 

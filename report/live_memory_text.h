@@ -9,7 +9,7 @@
 
 namespace devsan::report {
 
-// "cuda:0 has no room for 2.0 GiB: 7.6 of 8.0 GiB are in tensors"
+// "cuda:0 has no memory for another 2.0 GiB"
 std::string live_memory_headline(const Finding& finding);
 
 // What was live, by kind, module and line.

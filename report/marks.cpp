@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "report/call_text.h"
 #include "report/source_excerpt.h"
 #include "report/text_layout.h"
 
@@ -14,10 +15,6 @@ struct Span {
   std::size_t begin;
   std::size_t end;
 };
-
-bool is_identifier(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
-}
 
 // The bytes of the call in the line; the whole line, without indentation, where the columns are not known.
 Span call_in(const Frame& frame) {
@@ -32,15 +29,12 @@ Span call_in(const Frame& frame) {
   return {begin, std::min(end, line.end)};
 }
 
-// Where `name` stands as an expression of its own. Best is an occurrence that nothing is taken from ("x" rather than
-// the "x" of "x.weight").
-std::optional<Span> find_name(std::string_view source, std::string_view name, Span within) {
+// Best is an occurrence that nothing is taken from ("x" rather than the "x" of "x.weight").
+std::optional<Span> best_place(std::string_view source, std::string_view name, Span within) {
   std::optional<Span> found;
-  for (std::size_t at = source.find(name, within.begin); at != source.npos && at + name.size() <= within.end;
-       at = source.find(name, at + 1)) {
-    const char before = at == 0 ? ' ' : source[at - 1];
+  for (std::size_t at = find_name(source, name, within.begin); at != source.npos && at + name.size() <= within.end;
+       at = find_name(source, name, at + 1)) {
     const char after = at + name.size() < source.size() ? source[at + name.size()] : ' ';
-    if (is_identifier(before) || before == '.' || (is_identifier(after) && is_identifier(name.back()))) continue;
     if (after != '.' && after != '[' && after != '(') return Span{at, at + name.size()};
     if (!found) found = Span{at, at + name.size()};
   }
@@ -78,7 +72,7 @@ std::vector<Mark> marks_for(const Frame& frame, const std::vector<Operand>& oper
   std::vector<Mark> marks;
   const std::string source = with_single_quotes(frame.source);
   for (const Operand* operand : named) {
-    const auto span = find_name(source, with_single_quotes(written(*operand)), call);
+    const auto span = best_place(source, with_single_quotes(written(*operand)), call);
     if (!span || overlaps(marks, *span)) continue;
     marks.push_back(
         {span->begin, span->end, operand->odd ? '^' : '-', operand->odd ? Paint::error : Paint::note, operand->device});

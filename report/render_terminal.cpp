@@ -81,9 +81,7 @@ Lines caller_lines(const Finding& finding, const Style& style) {
     return i < kCallers || i == own_index || (i == kCallers && i + 1 == own_index);
   };
 
-  const auto place = [](const Frame& frame) {
-    return cut_middle(std::string(base_name(frame.file)) + ":" + std::to_string(frame.line), 36);
-  };
+  const auto place = [](const Frame& frame) { return cut_middle(short_place(frame), 36); };
   std::size_t columns = 0;
   for (std::size_t i = 0; i < outside.size(); ++i) {
     if (is_shown(i)) columns = std::max(columns, columns_of(place(*outside[i])));

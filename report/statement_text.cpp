@@ -4,18 +4,18 @@
 #include <cctype>
 #include <string>
 
+#include "trace/words.h"
+
 namespace devsan::report {
 namespace {
+
+using trace::is_word;
 
 constexpr std::string_view kBlank = " \t\r\n";
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(kBlank);
   return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
 }
 
 // Calls `see(character, offset, depth)` for each character outside of strings, brackets counting as inside of

@@ -103,7 +103,7 @@ void append_open_processes(Lines& lines, const Report& report, const Style& styl
     if (const LastOperator* last = last_operator(process)) {
       text += "; its last operator was " + last->op;
       if (!last->at.file.empty()) {
-        text += " at " + std::string(base_name(last->at.file)) + ":" + std::to_string(last->at.line);
+        text += " at " + short_place(last->at);
       }
       text += ", step " + std::to_string(last->step);
     }

@@ -55,7 +55,7 @@ std::vector<bool> chosen(const std::vector<Group>& groups) {
 
 std::string place_of(const LineageStep& step) {
   if (step.at.file.empty()) return "(native code)";
-  return std::string(base_name(step.at.file)) + ":" + std::to_string(step.at.line);
+  return short_place(step.at);
 }
 
 // Its device goes without saying where it is the one that the history is about.

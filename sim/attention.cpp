@@ -3,7 +3,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/boxing/KernelFunction.h>
 
 #include <array>
 #include <optional>
@@ -14,7 +13,6 @@
 namespace devsan::sim {
 namespace {
 
-using c10::KernelFunction;
 using OptionalTensor = std::optional<at::Tensor>;
 
 void check_no_dropout(double dropout_p) {
@@ -109,14 +107,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
 }  // namespace
 
 void register_attention() {
-  add_host_kernel("aten::_scaled_dot_product_flash_attention",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention)));
-  add_host_kernel("aten::_scaled_dot_product_flash_attention_backward",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(flash_attention_backward)));
-  add_host_kernel("aten::_scaled_dot_product_efficient_attention",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(efficient_attention)));
-  add_host_kernel("aten::_scaled_dot_product_efficient_attention_backward",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(efficient_attention_backward)));
+  add_host_kernel("aten::_scaled_dot_product_flash_attention", TORCH_FN(flash_attention));
+  add_host_kernel("aten::_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_attention_backward));
+  add_host_kernel("aten::_scaled_dot_product_efficient_attention", TORCH_FN(efficient_attention));
+  add_host_kernel("aten::_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_attention_backward));
 }
 
 }  // namespace devsan::sim

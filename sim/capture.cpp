@@ -107,13 +107,14 @@ void for_each_index(const torch::jit::Stack& stack, const c10::OperatorHandle& o
   }
 }
 
+bool is_mask(const at::Tensor& index) {
+  return index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+}
+
 // Masks are turned into indices on the host, and indices on the host are copied from memory that is not pinned.
 bool index_waits(const c10::OperatorHandle& op, const Stack& stack) {
   bool waits = false;
-  for_each_index(stack, op, [&](const at::Tensor& index) {
-    const at::ScalarType dtype = index.scalar_type();
-    waits = waits || dtype == at::kBool || dtype == at::kByte || !is_simulated(index);
-  });
+  for_each_index(stack, op, [&](const at::Tensor& index) { waits = waits || is_mask(index) || !is_simulated(index); });
   return waits;
 }
 
@@ -122,10 +123,8 @@ bool is_masked_fill(const c10::OperatorHandle& op, const Stack& stack) {
   const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
   const at::Tensor& values = arguments[2].toTensor();
   bool is_fill = !arguments[3].toBool() && values.numel() == 1 && !is_simulated(values);
-  for_each_index(stack, op, [&](const at::Tensor& index) {
-    const at::ScalarType dtype = index.scalar_type();
-    is_fill = is_fill && is_simulated(index) && (dtype == at::kBool || dtype == at::kByte);
-  });
+  for_each_index(stack, op,
+                 [&](const at::Tensor& index) { is_fill = is_fill && is_simulated(index) && is_mask(index); });
   return is_fill;
 }
 

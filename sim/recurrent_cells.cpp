@@ -4,7 +4,6 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/boxing/KernelFunction.h>
 
 #include <optional>
 #include <tuple>
@@ -15,21 +14,7 @@
 namespace devsan::sim {
 namespace {
 
-using c10::KernelFunction;
 using OptionalTensor = std::optional<at::Tensor>;
-
-bool is_there(const OptionalTensor& operand) {
-  return operand && operand->defined();
-}
-
-at::Tensor widened(const at::Tensor& operand) {
-  return c10::isReducedFloatingType(operand.scalar_type()) ? operand.to(at::kFloat) : operand;
-}
-
-// Undefined for an operand that is missing.
-at::Tensor widened(const OptionalTensor& operand) {
-  return is_there(operand) ? widened(*operand) : at::Tensor();
-}
 
 at::Tensor plus(const at::Tensor& sum, const at::Tensor& summand) {
   return summand.defined() ? sum + summand : sum;
@@ -111,12 +96,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
 }  // namespace
 
 void register_recurrent_cells() {
-  add_host_kernel("aten::_thnn_fused_lstm_cell", KernelFunction::makeFromUnboxedFunction(TORCH_FN(lstm_cell)));
-  add_host_kernel("aten::_thnn_fused_lstm_cell_backward_impl",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(lstm_cell_backward)));
-  add_host_kernel("aten::_thnn_fused_gru_cell", KernelFunction::makeFromUnboxedFunction(TORCH_FN(gru_cell)));
-  add_host_kernel("aten::_thnn_fused_gru_cell_backward",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(gru_cell_backward)));
+  add_host_kernel("aten::_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
+  add_host_kernel("aten::_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
+  add_host_kernel("aten::_thnn_fused_gru_cell", TORCH_FN(gru_cell));
+  add_host_kernel("aten::_thnn_fused_gru_cell_backward", TORCH_FN(gru_cell_backward));
 }
 
 }  // namespace devsan::sim

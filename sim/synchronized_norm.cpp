@@ -4,7 +4,6 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/boxing/KernelFunction.h>
 
 #include <optional>
 #include <tuple>
@@ -15,12 +14,7 @@
 namespace devsan::sim {
 namespace {
 
-using c10::KernelFunction;
 using OptionalTensor = std::optional<at::Tensor>;
-
-at::Tensor widened(const at::Tensor& operand) {
-  return c10::isReducedFloatingType(operand.scalar_type()) ? operand.to(at::kFloat) : operand;
-}
 
 // Every dimension but that of the channels.
 std::vector<std::int64_t> reduced_dims(const at::Tensor& input) {
@@ -36,7 +30,7 @@ at::Tensor per_channel(const at::Tensor& values, const at::Tensor& input) {
 }
 
 at::Tensor weight_of(const OptionalTensor& weight, const at::Tensor& like) {
-  return weight && weight->defined() ? widened(*weight) : at::ones_like(like);
+  return is_there(weight) ? widened(*weight) : at::ones_like(like);
 }
 
 std::tuple<at::Tensor, at::Tensor> stats(const at::Tensor& input, double eps) {
@@ -50,12 +44,12 @@ at::Tensor elemt(const at::Tensor& input, const OptionalTensor& weight, const Op
                  const at::Tensor& mean, const at::Tensor& invstd, double) {
   const at::Tensor values = widened(input);
   at::Tensor result = (values - per_channel(mean, values)) * per_channel(invstd * weight_of(weight, invstd), values);
-  if (bias && bias->defined()) result = result + per_channel(widened(*bias), values);
+  if (is_there(bias)) result = result + per_channel(widened(*bias), values);
   return result.to(input.scalar_type());
 }
 
 void move_average(const OptionalTensor& average, const at::Tensor& value, double momentum) {
-  if (!average || !average->defined()) return;
+  if (!is_there(average)) return;
   average->mul_(1 - momentum).add_(value.to(average->scalar_type()), momentum);
 }
 
@@ -90,7 +84,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_reduce(
   const std::vector<std::int64_t> dims = reduced_dims(values);
   const at::Tensor sum = gradient.sum(dims);
   const at::Tensor weighted = (gradient * (values - per_channel(mean, values))).sum(dims);
-  const at::ScalarType dtype = weight && weight->defined() ? weight->scalar_type() : mean.scalar_type();
+  const at::ScalarType dtype = is_there(weight) ? weight->scalar_type() : mean.scalar_type();
   return {input_g ? sum : at::Tensor(), input_g ? weighted : at::Tensor(),
           weight_g ? (weighted * invstd).to(dtype) : at::Tensor(), bias_g ? sum.to(dtype, false, true) : at::Tensor()};
 }
@@ -110,14 +104,12 @@ at::Tensor backward_elemt(const at::Tensor& grad_out, const at::Tensor& input, c
 }  // namespace
 
 void register_synchronized_norm() {
-  add_host_kernel("aten::batch_norm_stats", KernelFunction::makeFromUnboxedFunction(TORCH_FN(stats)));
-  add_host_kernel("aten::batch_norm_elemt", KernelFunction::makeFromUnboxedFunction(TORCH_FN(elemt)));
-  add_host_kernel("aten::batch_norm_gather_stats", KernelFunction::makeFromUnboxedFunction(TORCH_FN(gather_stats)));
-  add_host_kernel("aten::batch_norm_gather_stats_with_counts",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(gather_stats_with_counts)));
-  add_host_kernel("aten::batch_norm_backward_reduce",
-                  KernelFunction::makeFromUnboxedFunction(TORCH_FN(backward_reduce)));
-  add_host_kernel("aten::batch_norm_backward_elemt", KernelFunction::makeFromUnboxedFunction(TORCH_FN(backward_elemt)));
+  add_host_kernel("aten::batch_norm_stats", TORCH_FN(stats));
+  add_host_kernel("aten::batch_norm_elemt", TORCH_FN(elemt));
+  add_host_kernel("aten::batch_norm_gather_stats", TORCH_FN(gather_stats));
+  add_host_kernel("aten::batch_norm_gather_stats_with_counts", TORCH_FN(gather_stats_with_counts));
+  add_host_kernel("aten::batch_norm_backward_reduce", TORCH_FN(backward_reduce));
+  add_host_kernel("aten::batch_norm_backward_elemt", TORCH_FN(backward_elemt));
 }
 
 }  // namespace devsan::sim

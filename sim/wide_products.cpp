@@ -2,14 +2,11 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/boxing/KernelFunction.h>
 
 #include "sim/host_kernels.h"
 
 namespace devsan::sim {
 namespace {
-
-using c10::KernelFunction;
 
 at::Tensor widened(const at::Tensor& factor, at::ScalarType out_dtype) {
   TORCH_CHECK(out_dtype == factor.scalar_type() ||
@@ -65,14 +62,14 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
 }  // namespace
 
 void register_wide_products() {
-  add_host_kernel("aten::mm.dtype", KernelFunction::makeFromUnboxedFunction(TORCH_FN(mm)));
-  add_host_kernel("aten::mm.dtype_out", KernelFunction::makeFromUnboxedFunction(TORCH_FN(mm_out)));
-  add_host_kernel("aten::bmm.dtype", KernelFunction::makeFromUnboxedFunction(TORCH_FN(bmm)));
-  add_host_kernel("aten::bmm.dtype_out", KernelFunction::makeFromUnboxedFunction(TORCH_FN(bmm_out)));
-  add_host_kernel("aten::addmm.dtype", KernelFunction::makeFromUnboxedFunction(TORCH_FN(addmm)));
-  add_host_kernel("aten::addmm.dtype_out", KernelFunction::makeFromUnboxedFunction(TORCH_FN(addmm_out)));
-  add_host_kernel("aten::baddbmm.dtype", KernelFunction::makeFromUnboxedFunction(TORCH_FN(baddbmm)));
-  add_host_kernel("aten::baddbmm.dtype_out", KernelFunction::makeFromUnboxedFunction(TORCH_FN(baddbmm_out)));
+  add_host_kernel("aten::mm.dtype", TORCH_FN(mm));
+  add_host_kernel("aten::mm.dtype_out", TORCH_FN(mm_out));
+  add_host_kernel("aten::bmm.dtype", TORCH_FN(bmm));
+  add_host_kernel("aten::bmm.dtype_out", TORCH_FN(bmm_out));
+  add_host_kernel("aten::addmm.dtype", TORCH_FN(addmm));
+  add_host_kernel("aten::addmm.dtype_out", TORCH_FN(addmm_out));
+  add_host_kernel("aten::baddbmm.dtype", TORCH_FN(baddbmm));
+  add_host_kernel("aten::baddbmm.dtype_out", TORCH_FN(baddbmm_out));
 }
 
 }  // namespace devsan::sim

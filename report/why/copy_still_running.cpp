@@ -1,5 +1,6 @@
 // An asynchronous copy returns before it has run. Who touches its memory next must wait for it: the host for its
 // stream, another stream for an event behind it.
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/traffic_text.h"
 #include "report/why/rule.h"

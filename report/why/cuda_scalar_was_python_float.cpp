@@ -9,6 +9,7 @@
 #include <array>
 #include <string_view>
 
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

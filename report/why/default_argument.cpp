@@ -1,4 +1,5 @@
 // The default value of an argument is made once, when `def` runs, on the device of that moment.
+#include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"

@@ -1,5 +1,6 @@
 // Offloading keeps weights on the CPU and brings them over in a hook that runs when their module, or one around it, is
 // called. Who uses `child.weight` by itself, or calls another method than `forward`, never passes the hook.
+#include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"

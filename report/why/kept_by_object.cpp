@@ -1,5 +1,6 @@
 // An object that is no module keeps a tensor that it was given. Nothing moves it when the model moves: whoever keeps a
 // tensor for later has to decide where.
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

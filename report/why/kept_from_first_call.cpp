@@ -1,5 +1,6 @@
 // A value made with the right device for one call, and kept: in an attribute, a dictionary, a global. Later calls,
 // after the model or the data has moved, get the old one.
+#include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"

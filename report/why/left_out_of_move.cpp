@@ -1,5 +1,6 @@
 // A batch comes in parts: entries of a dict, fields of an object, arguments of one call. One line moved some of them
 // and passed this one over, as a `.to()` that does not look inside nested containers does.
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

@@ -1,5 +1,6 @@
 // Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
 // use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

@@ -2,6 +2,7 @@
 // made and used apart from the model, as a loss is, or put into it after the move.
 #include <algorithm>
 
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

@@ -2,6 +2,7 @@
 // model's encoder, and `.to("cpu")` of the wrapper takes it away from the model.
 #include <algorithm>
 
+#include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"

@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -13,10 +14,8 @@ namespace devsan::report::why {
 namespace {
 
 // An attribute that says where to, and that is stored now and then: each store decides for all that come after it.
-const Evidence* changing_target(const Operand& odd, const Finding& finding) {
-  const Evidence* decided = device_decided_at(odd, finding);
-  if (decided == nullptr || !decided->text.starts_with("self.")) return nullptr;
-  return is_constructor(decided->at) ? nullptr : decided;
+bool is_changing_target(const Evidence& decided) {
+  return decided.text.starts_with("self.") && !is_constructor(decided.at);
 }
 
 // An argument that says where to, and that the only call of its function gives, or leaves at its default. One that goes
@@ -56,18 +55,18 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
-  if (const Evidence* target = changing_target(pair->odd, finding)) {
-    RootCause cause = cause_at(target->at, pair->odd,
-                               short_place(move->at) + " moves it to `" + target->text +
+  const Evidence* decided = device_decided_at(pair->odd, finding);
+  if (decided != nullptr && is_changing_target(*decided)) {
+    RootCause cause = cause_at(decided->at, pair->odd,
+                               short_place(move->at) + " moves it to `" + decided->text +
                                    "`, which gets its value here: " + spoken_device(pair->odd.device) +
                                    " by then. What it meets is on " + spoken_device(pair->wanted.device) + ".");
     return Explanation{std::move(cause),
-                       Fix{target->at.file, target->at.line,
+                       Fix{decided->at.file, decided->at.line,
                            "Keep the device with each value instead of one for all, or move the value to where it is "
                            "used, in " +
                                short_place(move->at) + "."}};
   }
-  const Evidence* decided = device_decided_at(pair->odd, finding);
   // A constructor does as it is told; what runs later could look where the value is needed.
   const bool obeys = is_constructor(move->at) && decided != nullptr && is_device_argument(*decided);
   if (obeys) return told_to_move(*decided, *move, *pair);

@@ -1,5 +1,6 @@
 // An operator that takes a number or an index gets a tensor on a device: PyTorch calls `.item()` for it, and the host
 // waits until the device has computed it.
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

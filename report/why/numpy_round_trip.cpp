@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

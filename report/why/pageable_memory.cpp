@@ -2,6 +2,7 @@
 // the memory, so the line to change is the one that made it.
 #include <algorithm>
 
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/edit.h"
 #include "report/why/rule.h"

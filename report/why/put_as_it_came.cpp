@@ -1,4 +1,5 @@
 // Two lines put entries into one container: one of them moves what it puts there, the other does not.
+#include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"

@@ -2,6 +2,7 @@
 // whose inside nobody here would change. The line to change is where the program gets hold of it.
 #include <algorithm>
 
+#include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"

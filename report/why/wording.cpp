@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "report/frames.h"
 #include "report/operands.h"
 
 namespace devsan::report::why {
@@ -56,10 +55,6 @@ std::string mention(const Operand& operand) {
 
 std::string mention_first(const Operand& operand) {
   return operand.name.empty() ? "The operand `" + operand.arg + "`" : mention(operand);
-}
-
-std::string short_place(const Frame& frame) {
-  return std::string(base_name(frame.file)) + ":" + std::to_string(frame.line);
 }
 
 std::string move_call(const Operand& odd, const Operand& counterpart) {
