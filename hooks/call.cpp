@@ -4,7 +4,6 @@
 
 #include "hooks/backward.h"
 #include "hooks/code_table.h"
-#include "hooks/copies.h"
 #include "hooks/lineage.h"
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
@@ -146,7 +145,7 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
     if (const c10::StorageImpl* source = TensorFields::storage(seen_.first)) {
       parent = origin_table.find(source);
       if (how == trace::How::moved) [[unlikely]]
-        note_copy(source, {state_.outer.site.id, device_slot(device)});
+        note_copy(source, Copied::away, {state_.outer.site.id, device_slot(device)});
     }
   }
   tag(vacancy, storage, parent, device, how);
@@ -176,6 +175,12 @@ void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const Arg
   arguments.visit(search);
   auto* vacancy = origin_table.vacancy(storage);
   if (!search.found && vacancy != nullptr) give_origin(vacancy, storage, result);
+}
+
+void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noexcept {
+  if (seen_.first == nullptr || (result == seen_.first) != (how == Copied::nowhere)) return;
+  const c10::StorageImpl* storage = TensorFields::storage(seen_.first);
+  if (storage != nullptr) note_copy(storage, how, {state_.outer.site.id, device_slot(seen_.device)});
 }
 
 void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hooks/copies.h"
 #include "hooks/operands.h"
 #include "hooks/python_frames.h"
 #include "hooks/thread_state.h"
@@ -34,6 +35,9 @@ class OutermostCall {
 
   // The same for a result that shares its storage with something: with an operand, or with what autograd keeps.
   void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
+
+  // The operator was called to have its operand elsewhere, and may have left it where it is.
+  void left_operand(Copied how, const c10::TensorImpl* result) noexcept;
 
   // A tensor took a storage over (Tensor::set_). Where torch puts a tensor together that it has read from a file or
   // from another process, no operator has made that storage: it gets an origin now.

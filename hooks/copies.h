@@ -1,12 +1,14 @@
-// Which storages were copied to another device, and where: the newest copy of each. Written where an operator returned
-// a copy, which is no hot path; read when an operator has failed.
+// What was done with a storage that left it where it was: it was copied to another device; asked to go to the device
+// that it was on already; copied into pinned memory. Of each, where that happened last. Written where an operator
+// returned, which is no hot path; read when an operator has failed, or copied what is not pinned.
 //
 // Never stale: an entry counts only while the storage's tag says that there is one, and the tag dies with the storage.
-// A table of fixed size: a newer copy of another storage may take the place of an older one.
+// Tables of fixed size: a newer entry of another storage may take the place of an older one.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "trace/file_layout.h"
@@ -18,9 +20,15 @@ struct Copy {
   trace::DeviceSlot device = trace::DeviceSlot::none;
 };
 
-// `source` is alive, and was copied to `device`. Any thread, with or without the GIL.
-void note_copy(const c10::StorageImpl* source, const Copy& copy) noexcept;
-std::optional<Copy> find_copy(const c10::StorageImpl* source) noexcept;
+enum class Copied : std::uint8_t {
+  away,     // to another device
+  nowhere,  // it was where it should go, and is the result itself
+  pinned,   // into pinned memory
+};
+
+// `source` is alive. Any thread, with or without the GIL.
+void note_copy(const c10::StorageImpl* source, Copied how, const Copy& copy) noexcept;
+std::optional<Copy> find_copy(const c10::StorageImpl* source, Copied how) noexcept;
 
 // In a fork child: a lock that another thread of the parent held is free again.
 void reset_copies_after_fork() noexcept;

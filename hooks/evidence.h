@@ -77,6 +77,7 @@ void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
 void find_holder(const Inquiry& inquiry, std::size_t operand);
 void find_modules(const Inquiry& inquiry, std::size_t operand);
+void find_spread_model(const Inquiry& inquiry, std::size_t operand);
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);

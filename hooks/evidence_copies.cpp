@@ -1,21 +1,117 @@
 // A tensor that was copied to the device where it is missed, and stayed where it was.
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/byte_code.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
 #include "hooks/runtime.h"
+#include "hooks/sites.h"
 
 namespace devsan::hooks {
+
+namespace {
+
+constexpr std::size_t kMaxLookedAt = 64;
+
+// `self.name = self.alias`: the only line that gives the attribute back what its second name has kept.
+std::optional<trace::Position> put_back(const Inquiry& inquiry, const void* name, const void* alias) {
+  std::optional<trace::Position> found;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions(code, name) || !mentions(code, alias)) continue;
+    const ByteCode byte_code(code);
+    const auto& all = byte_code.instructions();
+    for (std::size_t k = 2; k < all.size(); ++k) {
+      const bool stores = all[k].operation == Operation::store_attribute && same_name(all[k].operand, name);
+      const bool loads = all[k - 2].operation == Operation::load_attribute && same_name(all[k - 2].operand, alias);
+      if (!stores || !loads || all[k - 1].operation != Operation::load_variable) continue;
+      if (found) return std::nullopt;
+      found = position_of(code, all[k].offset);
+    }
+  }
+  return found;
+}
+
+std::optional<trace::Position> keeper_at(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
+  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  if (owner->holder == holding.holder) {
+    if (const auto at = put_back(inquiry, owner->link.name, holding.link.name)) return at;
+  }
+  return attribute_store(inquiry, operand, holding.holder, holding.link.name);
+}
+
+// From a tensor to what holds it: the path is written from there.
+struct Way {
+  const void* object;
+  std::string path;
+};
+
+// An attribute that keeps the tensor, by itself or in containers; else all the containers, in `ways`.
+bool add_keeping_attribute(const Inquiry& inquiry, std::size_t operand, std::vector<Way>& ways) {
+  const void* tensor = ways.front().object;
+  std::unordered_set<const void*> seen{tensor};
+  for (std::size_t k = 0; k < ways.size() && ways.size() < kMaxLookedAt; ++k) {
+    for (const Holding& holding : inquiry.search.holdings_of(ways[k].object)) {
+      if (!seen.insert(holding.holder).second && holding.link.kind != LinkKind::attribute) continue;
+      const std::string path = written(holding.link) + ways[k].path;
+      if (holding.link.kind != LinkKind::attribute) {
+        if (is_entry(holding.link.kind)) ways.push_back({holding.holder, path});
+        continue;
+      }
+      const auto at = keeper_at(inquiry, operand, holding);
+      if (!at) continue;
+      inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, *at,
+                        std::string(type_name(holding.holder)) + path);
+      return true;
+    }
+  }
+  return false;
+}
+
+// A module's move makes new tensors of its buffers. Where one of before is a buffer now, somebody has kept it: as an
+// attribute, or in containers that an attribute or a variable leads to.
+void find_keeper(const Inquiry& inquiry, std::size_t operand) {
+  const void* tensor = inquiry.identities[operand].object;
+  std::vector<Way> ways{{tensor, ""}};
+  if (inquiry.search.owner(tensor) == nullptr || add_keeping_attribute(inquiry, operand, ways)) return;
+  for (const Way& way : ways) {
+    if (way.object == tensor) continue;
+    const std::uint32_t place = inquiry.search.find_place(way.object);
+    if (place == kNoPlace || !inquiry.search.is_root(place)) continue;
+    const auto binding = binding_at(inquiry, operand, inquiry.search.place(place));
+    if (!binding) continue;
+    inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, binding->at, binding->name + way.path);
+    return;
+  }
+}
+
+// nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
+bool by_module(const trace::Site& site) {
+  return runtime.recorder->string(site.innermost.file).ends_with("/torch/nn/modules/module.py");
+}
+
+}  // namespace
 
 void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = inquiry.search.sighting(operand);
   const c10::TensorImpl* tensor = sighting.base ? sighting.tensor : inquiry.identities[operand].tensor;
   const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
   if (storage == nullptr) return;
-  const auto copy = find_copy(storage);
+  if (const auto stay = find_copy(storage, Copied::nowhere)) {
+    const bool here = stay->device == inquiry.operands[operand].device;
+    const trace::Position at = runtime.recorder->site(stay->site).user;
+    if (here) inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
+  }
+  const auto copy = find_copy(storage, Copied::away);
   if (!copy) return;
   for (const trace::OperandRecord& other : inquiry.operands) {
     if (other.device != copy->device || other.device == inquiry.operands[operand].device) continue;
-    inquiry.found.add(trace::EvidenceKind::copied_away, operand, runtime.recorder->site(copy->site).user,
-                      runtime.recorder->string(runtime.recorder->device_name(copy->device)));
+    const auto& site = runtime.recorder->site(copy->site);
+    const bool moved_module = by_module(site);
+    inquiry.found.add(moved_module ? trace::EvidenceKind::moved_with_module : trace::EvidenceKind::copied_away, operand,
+                      site.user, runtime.recorder->string(runtime.recorder->device_name(copy->device)));
+    if (moved_module) find_keeper(inquiry, operand);
     return;
   }
 }

@@ -1,12 +1,15 @@
 // How the module that owns an operand is put together with others.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "hooks/byte_code.h"
+#include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/optimizer_state.h"
+#include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/tensor_fields.h"
@@ -16,6 +19,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxDepth = 32;
+constexpr int kMaxFrames = 48;
 constexpr std::size_t kMaxLookedAt = 256;
 
 // The module that no other one has as a child, above `module`.
@@ -94,6 +98,8 @@ class Weights final : public LinkVisitor {
     return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
   }
 
+  bool some_on(trace::DeviceSlot device) const { return counts_.contains(device); }
+
   bool link(const Link& link, void* object) override {
     if (link.kind == LinkKind::child && modules_.size() < kMaxWeights && seen_.insert(object).second) {
       modules_.push_back(object);
@@ -125,6 +131,39 @@ void find_weights_elsewhere(const Inquiry& inquiry, std::size_t operand, const v
   std::string text(runtime.recorder->string(runtime.recorder->device_name(usual)));
   text += " " + weights.share_of(usual) + " " + std::string(type_name(root));
   inquiry.found.add(trace::EvidenceKind::weights_elsewhere, operand, {}, text);
+}
+
+// The first argument of a function that runs, where it is a module.
+class FirstArgument final : public LinkVisitor {
+ public:
+  explicit FirstArgument(const void* frame) {
+    if (const void* code = frame_code(frame); code != nullptr && code_arguments(code) > 0) {
+      name_ = code_local_name(code, 0);
+      visit_frame(frame, false, *this);
+    }
+  }
+  const void* module() const { return module_; }
+  bool link(const Link& link, void* object) override {
+    if (link.name != name_) return true;
+    if (is_torch_module(object)) module_ = object;
+    return false;
+  }
+
+ private:
+  const void* name_ = nullptr;
+  const void* module_ = nullptr;
+};
+
+// The outermost module of those that are being called.
+const void* called_module(const Inquiry& inquiry) {
+  const void* found = nullptr;
+  const void* frame = inquiry.innermost;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    const void* code = frame_code(frame);
+    if (code == nullptr || type_of(code) != python.code_type || (code_table.marks(code) & kNoCode) != 0) continue;
+    if (const void* module = FirstArgument(frame).module()) found = module;
+  }
+  return found != nullptr ? root_of(inquiry.search, found) : nullptr;
 }
 
 // `other.name = module.name`: a module of that name in another object.
@@ -172,6 +211,17 @@ bool is_torch_module(const void* object) noexcept {
   }
   python.Py_DecRef(dict);
   return module;
+}
+
+void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
+  const trace::DeviceSlot device = inquiry.operands[operand].device;
+  const auto differs = [&](const trace::OperandRecord& other) { return other.device != device; };
+  const auto other = std::ranges::find_if(inquiry.operands, differs);
+  const void* root = other != inquiry.operands.end() ? called_module(inquiry) : nullptr;
+  if (root == nullptr) return;
+  const Weights weights(inquiry.search, root);
+  if (!weights.some_on(device) || !weights.some_on(other->device)) return;
+  inquiry.found.add(trace::EvidenceKind::model_spread, operand, {}, type_name(root));
 }
 
 void find_modules(const Inquiry& inquiry, std::size_t operand) {

@@ -47,7 +47,7 @@ class Wanted {
     if (storage == nullptr) return trace::SiteId::none;
     trace::SiteId site = trace::SiteId::none;
     if (device_slot(TensorFields::device(tensor)) == own_) {
-      const auto copy = find_copy(storage);
+      const auto copy = find_copy(storage, Copied::away);
       if (copy && contains(copy->device)) site = copy->site;
     } else {
       const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));

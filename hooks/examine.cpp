@@ -35,6 +35,7 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_closure_of_copy(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
+    find_spread_model(inquiry, k);
   }
   // Of the others, which are right, it helps to know where they come from.
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {

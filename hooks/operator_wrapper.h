@@ -69,6 +69,14 @@ inline constexpr Watch watch_of = Watch::none;
 #include "hooks/watched_operators.def"
 #undef DEVSAN_WATCHED
 
+template <auto Real>
+inline constexpr std::optional<Copied> leaves = std::nullopt;
+#define DEVSAN_LEAVES(op, how) \
+  template <>                  \
+  inline constexpr std::optional<Copied> leaves<&at::_ops::op::call> = Copied::how;
+#include "hooks/leaving_operators.def"
+#undef DEVSAN_LEAVES
+
 // `Weight`: which argument is the weight of a module, or -1.
 template <auto Real, std::uint16_t Id, int Weight>
 struct Wrapper;
@@ -142,6 +150,7 @@ struct Wrapper<Real, Id, Weight> {
           scope.allowed(ArgumentsView(enumerate_all), caller);
       }
       if constexpr (std::is_same_v<std::remove_cvref_t<R>, at::Tensor>) {
+        if constexpr (leaves<Real>.has_value()) scope.left_operand(*leaves<Real>, result.unsafeGetTensorImpl());
         if constexpr ((is_storage<A> || ...)) scope.took_storage(result.unsafeGetTensorImpl());
         scope.returned(result.unsafeGetTensorImpl());
       } else {

@@ -125,12 +125,12 @@ void PendingCopies::forget_storage(const void* storage) noexcept {
   if (!guard.held()) return;
   for (unsigned k = 0; k < kCopies; ++k) {
     PendingCopy& copy = copies_[k];
-    if (copy.host == storage) {
-      copy.host = nullptr;
+    if (copy.host.storage == storage) {
+      copy.host = {};
       copy.outside = nullptr;  // whoever read it has done so
     }
-    if (copy.device == storage) copy.device = nullptr;
-    if (copy.host == nullptr && copy.device == nullptr) finish(bit(k));
+    if (copy.device.storage == storage) copy.device = {};
+    if (copy.host.storage == nullptr && copy.device.storage == nullptr) finish(bit(k));
   }
 }
 
@@ -151,51 +151,51 @@ std::optional<PendingCopy> PendingCopies::first_that(Collides collides) noexcept
 }
 
 // Reading the source of a copy to the device does no harm.
-std::optional<PendingCopy> PendingCopies::hit_by_host(const void* storage, bool writes) noexcept {
+std::optional<PendingCopy> PendingCopies::hit_by_host(const Extent& memory, bool writes) noexcept {
   const SpinGuard guard(lock_);
   if (!guard.held()) return std::nullopt;
   return first_that(
-      [&](const PendingCopy& copy, std::uint64_t) { return copy.host == storage && (copy.to_host || writes); });
+      [&](const PendingCopy& copy, std::uint64_t) { return (copy.to_host || writes) && overlap(copy.host, memory); });
 }
 
 // Nor does reading the source of a copy to the host, on any stream.
-std::optional<PendingCopy> PendingCopies::hit_by_stream(const void* storage, StreamKey stream, bool writes) noexcept {
+std::optional<PendingCopy> PendingCopies::hit_by_stream(const Extent& memory, StreamKey stream, bool writes) noexcept {
   const SpinGuard guard(lock_);
   if (!guard.held()) return std::nullopt;
   const Stream* known = stream_of(stream);
   const std::uint64_t before = known != nullptr ? known->before : kAllCopies;
   return first_that([&](const PendingCopy& copy, std::uint64_t own) {
-    return copy.device == storage && (before & own) == 0 && (!copy.to_host || writes);
+    return (before & own) == 0 && (!copy.to_host || writes) && overlap(copy.device, memory);
   });
 }
 
-std::optional<PendingCopy> PendingCopies::hit_outside(const void* storage) noexcept {
+std::optional<PendingCopy> PendingCopies::hit_outside(const Extent& memory) noexcept {
   const SpinGuard guard(lock_);
   if (!guard.held()) return std::nullopt;
   const std::uint64_t now = pending();
   for (unsigned k = 0; k < kCopies; ++k) {
     const PendingCopy& copy = copies_[k];
-    if ((now & bit(k)) != 0 && copy.host == storage && copy.to_host && copy.outside == nullptr) return copy;
+    if ((now & bit(k)) != 0 && copy.to_host && copy.outside == nullptr && overlap(copy.host, memory)) return copy;
   }
   return std::nullopt;
 }
 
-void PendingCopies::remember_outside(const void* storage, trace::TrafficPayload* record) noexcept {
+void PendingCopies::remember_outside(const Extent& memory, trace::TrafficPayload* record) noexcept {
   const SpinGuard guard(lock_);
   if (!guard.held()) return;
   for (unsigned k = 0; k < kCopies; ++k) {
     PendingCopy& copy = copies_[k];
-    if ((pending() & bit(k)) != 0 && copy.host == storage && copy.to_host) copy.outside = record;
+    if ((pending() & bit(k)) != 0 && copy.to_host && overlap(copy.host, memory)) copy.outside = record;
   }
 }
 
-std::optional<PendingCopy> PendingCopies::hit_by_copy(const void* storage, StreamKey stream, bool writes) noexcept {
+std::optional<PendingCopy> PendingCopies::hit_by_copy(const Extent& memory, StreamKey stream, bool writes) noexcept {
   const SpinGuard guard(lock_);
   if (!guard.held()) return std::nullopt;
   const Stream* known = stream_of(stream);
   const std::uint64_t before = known != nullptr ? known->before : kAllCopies;
   return first_that([&](const PendingCopy& copy, std::uint64_t own) {
-    return copy.host == storage && (before & own) == 0 && (copy.to_host || writes);
+    return (before & own) == 0 && (copy.to_host || writes) && overlap(copy.host, memory);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "hooks/extent.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
@@ -25,8 +26,8 @@ struct StreamKey {
 };
 
 struct PendingCopy {
-  const void* host = nullptr;    // StorageImpl of the host's side
-  const void* device = nullptr;  // and of the device's
+  Extent host;    // the host's side
+  Extent device;  // and the device's
   bool to_host = false;
   bool foreign = false;  // torch or a library asked for it
   trace::SiteId site = trace::SiteId::none;
@@ -64,16 +65,16 @@ class PendingCopies {
 
   // What collides with a pending copy. It is told of once: the copy then counts as over.
   //
-  // The host reads, or writes, a host storage.
-  std::optional<PendingCopy> hit_by_host(const void* storage, bool writes) noexcept;
-  // Something outside PyTorch (NumPy) got hold of a host storage, and may read it now or later. This one stays pending:
-  // `remember_outside` has the record told when somebody waits for it after all.
-  std::optional<PendingCopy> hit_outside(const void* storage) noexcept;
-  void remember_outside(const void* storage, trace::TrafficPayload* record) noexcept;
-  // An operator on `stream` uses a device storage and does not come after the copy.
-  std::optional<PendingCopy> hit_by_stream(const void* storage, StreamKey stream, bool writes) noexcept;
-  // Nor does a copy on `stream` that reads, or writes, a host storage.
-  std::optional<PendingCopy> hit_by_copy(const void* storage, StreamKey stream, bool writes) noexcept;
+  // The host reads, or writes, memory of the host.
+  std::optional<PendingCopy> hit_by_host(const Extent& memory, bool writes) noexcept;
+  // Something outside PyTorch (NumPy) got hold of memory of the host, and may read it now or later. This one stays
+  // pending: `remember_outside` has the record told when somebody waits for it after all.
+  std::optional<PendingCopy> hit_outside(const Extent& memory) noexcept;
+  void remember_outside(const Extent& memory, trace::TrafficPayload* record) noexcept;
+  // An operator on `stream` uses memory of a device and does not come after the copy.
+  std::optional<PendingCopy> hit_by_stream(const Extent& memory, StreamKey stream, bool writes) noexcept;
+  // Nor does a copy on `stream` that reads, or writes, memory of the host.
+  std::optional<PendingCopy> hit_by_copy(const Extent& memory, StreamKey stream, bool writes) noexcept;
 
  private:
   static constexpr std::size_t kStreams = 64;

@@ -50,6 +50,13 @@ struct TensorFields : c10::TensorImpl {
   static c10::IntArrayRef sizes(const c10::TensorImpl* tensor) noexcept {
     return (tensor->*(&TensorFields::sizes_and_strides_)).sizes_arrayref();
   }
+  static c10::IntArrayRef strides(const c10::TensorImpl* tensor) noexcept {
+    return (tensor->*(&TensorFields::sizes_and_strides_)).strides_arrayref();
+  }
+  // In elements.
+  static std::int64_t storage_offset(const c10::TensorImpl* tensor) noexcept {
+    return tensor->*(&TensorFields::storage_offset_);
+  }
   static bool symbolic(const c10::TensorImpl* tensor) noexcept { return tensor->has_symbolic_sizes_strides(); }
   static c10::StorageImpl* storage(const c10::TensorImpl* tensor) noexcept {
     return (tensor->*(&TensorFields::storage_)).unsafeGetStorageImpl();

@@ -8,6 +8,7 @@
 
 #include "hooks/backward.h"
 #include "hooks/busy.h"
+#include "hooks/copies.h"
 #include "hooks/examine.h"
 #include "hooks/halt.h"
 #include "hooks/meeting.h"
@@ -44,6 +45,16 @@ std::uint64_t bytes_of(const c10::TensorImpl* tensor) noexcept {
   std::uint64_t elements = 1;
   for (const std::int64_t size : TensorFields::sizes(tensor)) elements *= static_cast<std::uint64_t>(size);
   return elements * TensorFields::dtype(tensor).itemsize();
+}
+
+// Its part of its storage; all of it for a tensor that keeps its elements some other way.
+Extent memory_of(const c10::TensorImpl* tensor) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  if (storage == nullptr || TensorFields::symbolic(tensor)) return {storage};
+  const auto sizes = TensorFields::sizes(tensor);
+  const auto strides = TensorFields::strides(tensor);
+  return extent_of(storage, TensorFields::dtype(tensor).itemsize(), TensorFields::storage_offset(tensor),
+                   {sizes.data(), sizes.size()}, {strides.data(), strides.size()});
 }
 
 // Asks PyTorch, which knows its own pinned memory and, on real devices, the driver's.
@@ -236,13 +247,13 @@ class RaceSearch final : public OperandSink {
     const bool writes = access == Access::write;
     StreamKey stream;
     if (is_cpu(tensor)) {
-      hit = pending_copies.hit_by_host(storage, writes);
+      hit = pending_copies.hit_by_host(memory_of(tensor), writes);
       if (!hit) return;
       race = !hit->to_host ? trace::RaceKind::host_wrote_source
              : writes      ? trace::RaceKind::host_wrote_target
                            : trace::RaceKind::host_read_target;
     } else if (is_cuda(tensor) && current_stream(tensor, &stream)) {
-      hit = pending_copies.hit_by_stream(storage, stream, writes);
+      hit = pending_copies.hit_by_stream(memory_of(tensor), stream, writes);
       if (hit) race = hit->to_host ? trace::RaceKind::stream_wrote_source : trace::RaceKind::stream_used_target;
     }
   }
@@ -303,12 +314,10 @@ void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_
   event.bytes = bytes;
   event.flags =
       static_cast<std::uint8_t>((is_foreign(event.site) ? trace::kForeignPlace : 0) | (to_host ? trace::kToHost : 0));
-  const PendingCopy copy{TensorFields::storage(host),
-                         TensorFields::storage(device),
-                         to_host,
-                         is_foreign(event.site),
-                         event.site.id,
-                         bytes};
+  if (event.kind == trace::TrafficKind::unpinned_copy) {
+    if (const auto other = find_copy(TensorFields::storage(host), Copied::pinned)) event.cause = other->site;
+  }
+  const PendingCopy copy{memory_of(host), memory_of(device), to_host, is_foreign(event.site), event.site.id, bytes};
   meet_pending(copy, stream);
   count(state_, event, [&](OperandList& operands) {
     if (!nested_) operands.tensor(0, -1, target);
@@ -343,15 +352,11 @@ void WatchedCall::copied_on_host(const c10::TensorImpl* to, const c10::TensorImp
   if (attention.load(std::memory_order_relaxed) == 0 || !is_cpu(to) || !is_cpu(from)) return;
   const std::string_view schema = schema_of(op_);
   if (!can_be_asynchronous(schema) && !returns_view(schema)) return;
-  if (const c10::StorageImpl* storage = TensorFields::storage(from)) {
-    if (const auto hit = pending_copies.hit_by_host(storage, false)) {
-      tell_of_race(state_, trace::RaceKind::host_read_target, op_, *hit, nullptr, nullptr);
-      return;
-    }
+  if (const auto hit = pending_copies.hit_by_host(memory_of(from), false)) {
+    tell_of_race(state_, trace::RaceKind::host_read_target, op_, *hit, nullptr, nullptr);
+    return;
   }
-  const c10::StorageImpl* storage = TensorFields::storage(to);
-  if (storage == nullptr) return;
-  if (const auto hit = pending_copies.hit_by_host(storage, true)) {
+  if (const auto hit = pending_copies.hit_by_host(memory_of(to), true)) {
     const auto race = hit->to_host ? trace::RaceKind::host_wrote_target : trace::RaceKind::host_wrote_source;
     tell_of_race(state_, race, op_, *hit, nullptr, nullptr);
   }
@@ -426,12 +431,12 @@ void note_outside_reader(const at::Tensor& tensor) noexcept {
   ThreadState& state = thread_state();
   const c10::TensorImpl* target = implementation(tensor);
   if (attention.load(std::memory_order_relaxed) == 0 || state.busy || !is_cpu(target)) return;
-  const c10::StorageImpl* storage = TensorFields::storage(target);
-  if (storage == nullptr || state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
-  const auto hit = pending_copies.hit_outside(storage);
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
+  const Extent memory = memory_of(target);
+  const auto hit = pending_copies.hit_outside(memory);
   if (!hit) return;
-  pending_copies.remember_outside(storage, tell_of_race(state, trace::RaceKind::numpy_read_target,
-                                                        trace::OperatorId::none, *hit, nullptr, nullptr));
+  pending_copies.remember_outside(
+      memory, tell_of_race(state, trace::RaceKind::numpy_read_target, trace::OperatorId::none, *hit, nullptr, nullptr));
 }
 
 }  // namespace devsan::hooks

@@ -118,12 +118,13 @@ std::string_view name_of(Silence::By by);
 // What is known of traffic between the host and devices, beside operands and places.
 struct Traffic {
   trace::RaceKind race = trace::RaceKind::none;
-  std::optional<Frame> copy;  // of a race: where the copy was asked for
-  std::string taker;          // the operator that took the number which the host waited for
-  bool to_host = false;       // the copy's direction
-  bool from_loader = false;   // a DataLoader made what was copied
-  std::uint64_t bytes = 0;    // of all times together
-  double per_step = 0;        // times a step, from the first one to the end of the run
+  // Of a race: where the copy was asked for. Of a copy from pageable memory: where it was copied into pinned memory.
+  std::optional<Frame> copy;
+  std::string taker;         // the operator that took the number which the host waited for
+  bool to_host = false;      // the copy's direction
+  bool from_loader = false;  // a DataLoader made what was copied
+  std::uint64_t bytes = 0;   // of all times together
+  double per_step = 0;       // times a step, from the first one to the end of the run
 };
 
 struct LastOperator {

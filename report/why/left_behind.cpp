@@ -55,7 +55,9 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
 
 // Two names: one means the tensor before the move, the other the copy that the move made.
 std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
-  const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
+  const Evidence* itself = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
+  const Evidence* copy =
+      itself != nullptr ? itself : place_of(pair.odd, trace::EvidenceKind::moved_with_module, finding);
   if (copy == nullptr || copy->text != pair.wanted.device) return std::nullopt;
   // An attribute that stands for a parameter or buffer, too: its module's move made the copy.
   if (place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding) != nullptr &&
@@ -70,7 +72,10 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
                                                   : name + " is the tensor on " + spoken_device(pair.odd.device) +
                                                         "; " + short_place(copy->at) + " copies it to " + copy->text) +
                                  ", which leaves the tensor itself where it is.");
-  const std::string edit = assigned_after_move(place, device_at(place, pair.wanted, finding));
+  // What moves a module is no place to move a tensor in.
+  const bool editable = itself != nullptr || &place != &copy->at;
+  const std::string edit =
+      editable ? assigned_after_move(place, device_at(place, pair.wanted, finding)) : std::string();
   std::string text = "Use the copy made in " + short_place(copy->at) + " instead of " + name;
   if (!edit.empty()) text += ", or move this one, too: `" + edit + "`";
   return Explanation{std::move(cause), Fix{place.file, place.line, text + "."}};

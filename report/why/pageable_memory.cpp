@@ -2,8 +2,10 @@
 // the memory, so the line to change is the one that made it.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -27,11 +29,30 @@ bool is_factory(const LineageStep& made) {
   return called && made.how == trace::How::created && std::ranges::find(kFactories, name) != std::end(kFactories);
 }
 
+// `.pin_memory()` returns a copy, which this one is not.
+Explanation pinned_elsewhere(const Finding& finding, const Operand& host) {
+  const Frame& at = *finding.traffic->copy;
+  const std::string call = call_at(at);
+  const std::string what = call.empty() ? "`.pin_memory()`" : "`" + call + "`";
+  RootCause cause{at.file, at.line, at.function, host.name,
+                  what + " returns a copy in pinned memory. What " + short_place(*finding.where) +
+                      " copies is the tensor from before, in pageable memory: `non_blocking=True` has no effect there, "
+                      "and the host waits for the copy."};
+  const auto parts = split_call(call);
+  const bool dropped = parts && statement_of(at.source) == call && !parts->receiver.empty();
+  std::string change = dropped ? "Keep the result: `" + std::string(parts->receiver) + " = " + call + "`."
+                               : "Copy from the result of this line in " + short_place(*finding.where) + ".";
+  return {std::move(cause), Fix{at.file, at.line, std::move(change)}};
+}
+
 }  // namespace
 
 std::optional<Explanation> pageable_memory(const Finding& finding) {
   if (finding.kind != Kind::unpinned_async_copy || !finding.where) return std::nullopt;
   const auto host = std::ranges::find_if(finding.operands, &Operand::on_cpu);
+  if (host != finding.operands.end() && finding.traffic->copy && !finding.traffic->from_loader) {
+    return pinned_elsewhere(finding, *host);
+  }
   const LineageStep* made = nullptr;
   if (host != finding.operands.end() && !host->lineage.empty() && !host->lineage.front().at.file.empty()) {
     made = &host->lineage.front();

@@ -13,11 +13,11 @@ constexpr StreamKey kOtherDevice{1, 0};
 // Addresses that stand for storages and events.
 char storages[256];
 char events[4096];
-const void* host(int k) {
-  return &storages[2 * k];
+Extent host(int k) {
+  return {&storages[2 * k]};
 }
-const void* device(int k) {
-  return &storages[2 * k + 1];
+Extent device(int k) {
+  return {&storages[2 * k + 1]};
 }
 const void* event(int k) {
   return &events[16 * k];
@@ -129,13 +129,30 @@ TEST_CASE("what is not known of an event counts as a wait for everything") {
 TEST_CASE("a storage that dies is never taken for a later one at its address") {
   const auto copies = fresh();
   copies->queue(kMain, to_host(0));
-  copies->forget_storage(device(0));
+  copies->forget_storage(device(0).storage);
   CHECK(copies->hit_by_host(host(0), false));  // a temporary on the device changes nothing for the host
   copies->queue(kMain, to_host(0));
-  copies->forget_storage(host(0));
+  copies->forget_storage(host(0).storage);
   CHECK_FALSE(copies->hit_by_host(host(0), false));
-  copies->forget_storage(device(0));
+  copies->forget_storage(device(0).storage);
   CHECK(attention.load() == 0);
+}
+
+TEST_CASE("slots of one buffer do not collide with each other's copies") {
+  const auto copies = fresh();
+  const auto slot = [](std::uint64_t k) { return Extent{&storages[0], 16 * k, 16 * (k + 1)}; };
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    PendingCopy copy = to_host(0);
+    copy.host = slot(k);
+    copies->queue(kMain, copy);
+    copies->record_event(event(static_cast<int>(k)), kMain);
+  }
+  copies->host_saw_event(event(0));
+  CHECK_FALSE(copies->hit_by_host(slot(0), false));
+  CHECK_FALSE(copies->hit_by_host(slot(3), true));
+  CHECK_FALSE(copies->hit_by_copy(slot(3), kSide, true));
+  CHECK(copies->hit_by_host(slot(1), false));
+  CHECK(copies->hit_by_host({&storages[0]}, false));  // of the whole buffer
 }
 
 TEST_CASE("of too many copies the oldest are forgotten, and their waits are not mixed up") {

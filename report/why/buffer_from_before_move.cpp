@@ -1,0 +1,27 @@
+// `Module.to()` makes new tensors of a module's buffers. Who keeps one of before, under a second name or in a dict of
+// buffers taken early, keeps it on the old device; and the module itself gets it back where that is stored again, or
+// swapped in as `torch.func.functional_call` does.
+#include "report/frames.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+
+std::optional<Explanation> buffer_from_before_move(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !is_weight(pair->odd)) return std::nullopt;
+  const Evidence* move = evidence_of(pair->odd, trace::EvidenceKind::moved_with_module);
+  const Evidence* kept = place_of(pair->odd, trace::EvidenceKind::kept_from_before_move, finding);
+  if (move == nullptr || kept == nullptr || move->text != pair->wanted.device) return std::nullopt;
+  RootCause cause = cause_at(kept->at, pair->odd,
+                             mention_first(pair->odd) + " is the tensor from before " + short_place(move->at) +
+                                 " moved the module to " + move->text + ": that makes new tensors of buffers, and `" +
+                                 kept->text + "` keeps the old one, on " + spoken_device(pair->odd.device) + ".");
+  return Explanation{std::move(cause),
+                     Fix{kept->at.file, kept->at.line,
+                         "Take it from the module when that has moved, behind " + short_place(move->at) +
+                             "; or move it where it is put back: `.to('" + pair->wanted.device + "')`."}};
+}
+
+}  // namespace devsan::report::why

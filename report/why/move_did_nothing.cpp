@@ -1,0 +1,47 @@
+// A `.to()` that names the device that the value is on already returns it as it is. Where the value is missed elsewhere
+// later, that line decided: the device it names was another one then than it is now, or than the model's.
+#include <algorithm>
+#include <string>
+
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// torch's own Python and `torch.tensor()` convert what they have just made, which the program did not ask for.
+bool asks_to_move(const Evidence& stay, const Operand& odd) {
+  const auto same_call = [&](const LineageStep& step) {
+    return same_line(step.at, stay.at) && step.at.column == stay.at.column && step.at.end_column == stay.at.end_column;
+  };
+  const std::string call = call_at(stay.at);
+  const std::string& text = call.empty() ? stay.at.source : call;
+  return std::ranges::none_of(odd.lineage, same_call) && (text.find(".to(") != text.npos || names_device(stay.at));
+}
+
+}  // namespace
+
+std::optional<Explanation> move_did_nothing(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  const Evidence* stay = place_of(pair->odd, trace::EvidenceKind::stayed_at, finding);
+  if (stay == nullptr || same_line(stay->at, *finding.where) || !asks_to_move(*stay, pair->odd)) return std::nullopt;
+  // Who gave it that device is known: that line is nearer to the mistake than the one that did as it was told.
+  if (device_decided_at(pair->odd, finding) != nullptr) return std::nullopt;
+  const std::string here = spoken_device(pair->odd.device);
+  const std::string call = call_at(stay->at);
+  const std::string what = call.empty() ? "the move in this line" : "`" + call + "`";
+  RootCause cause = cause_at(stay->at, pair->odd,
+                             mention_first(pair->odd) + " is on " + here + " already when " + what +
+                                 " runs, which leaves it there: what it names is " + here + " at that moment.");
+  return Explanation{std::move(cause),
+                     Fix{stay->at.file, stay->at.line,
+                         "Name " + spoken_device(pair->wanted.device) +
+                             " here, or do this when the device it names is the final one; or move it where it is "
+                             "used: `" +
+                             move_call(pair->odd, pair->wanted) + "`."}};
+}
+
+}  // namespace devsan::report::why
