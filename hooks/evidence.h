@@ -55,7 +55,8 @@ struct Candidate {
 std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
                                       const std::vector<Candidate>& candidates);
 
-// Where attribute `name` of `holder` was stored.
+// The lines that may have stored attribute `name` of `holder`, and the one that has.
+std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name);
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
                                                const void* name);
 
@@ -72,6 +73,15 @@ const void* code_at(const Inquiry& inquiry, const trace::Position& position);
 
 bool is_torch_module(const void* object) noexcept;
 
+// The line that puts an operand, or what it was computed from, into the dictionary that holds it; none where several
+// do.
+std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t operand);
+
+// Where a function that moves the parts of what it is given lets one of these pass: `way` leads from the object whose
+// other entries were moved at `moved` inwards to what holds the operand. False where that is not known.
+bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
+                      std::span<const void* const> way);
+
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
@@ -85,6 +95,8 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
+void find_cache_key(const Inquiry& inquiry, std::size_t operand);
+void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
@@ -94,6 +106,7 @@ trace::Position position_at(trace::StringId file, int line, std::string_view fun
 
 // Reads source files alone, so it serves threads without Python, too.
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 // `site` is that of the operator that failed.
 void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);
 

@@ -111,14 +111,18 @@ std::string type_and(const void* holder, const std::string& path) {
 
 }  // namespace
 
-std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
-                                               const void* name) {
+std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name) {
   std::vector<Candidate> candidates;
   std::vector<const void*> looked_at;
-  if (name == nullptr) return std::nullopt;
+  if (name == nullptr) return candidates;
   add_stores_by_type(candidates, looked_at, holder, name);
   add_stores_by_others(candidates, looked_at, inquiry, holder, name);
-  return choose(inquiry, operand, candidates);
+  return candidates;
+}
+
+std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
+                                               const void* name) {
+  return choose(inquiry, operand, attribute_stores(inquiry, holder, name));
 }
 
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {

@@ -61,8 +61,10 @@ class Trail {
     return found != 0 && arrive(at, found, value);
   }
 
+  // Who asks another value for its device, as `x.device`, has decided: how that value came there is its own history.
   bool arrive(Source& at, int line, std::string_view value) const {
-    at = {line, qualified_function(lines_, line), device_reference(value)};
+    const bool of_value = value.ends_with(".device") && value != "self.device";
+    at = {line, qualified_function(lines_, line), of_value ? std::string() : device_reference(value)};
     return true;
   }
 

@@ -1,6 +1,7 @@
 // Where the entries of the container that holds an operand are put there: `frames.append(x)`, `self.cache[key] = x`.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -79,19 +80,51 @@ std::vector<const void*> functions_at(const Inquiry& inquiry, const Place& conta
   return code;
 }
 
+// An entry, and the place of the container that it is in.
+struct Entry {
+  Link link;
+  std::uint32_t container;
+};
+
+// The lines that may have put the entry where it is.
+Puts puts_of(const Inquiry& inquiry, const Entry& entry) {
+  const Place& container = inquiry.search.place(entry.container);
+  const bool variable = inquiry.search.is_root(entry.container) && container.frame != nullptr;
+  Puts puts;
+  if (container.link.name == nullptr || (container.link.kind != LinkKind::attribute && !variable)) return puts;
+  for (const void* code : functions_at(inquiry, container)) add_puts(puts, code, container.link, entry.link);
+  return puts;
+}
+
+// The dictionary that has the object at a place as an entry, whatever else it goes by.
+std::optional<Entry> entry_of_dict(const ObjectSearch& search, std::uint32_t at) {
+  const Place& itself = search.place(at);
+  if (!search.is_root(at) && itself.link.kind == LinkKind::key) return Entry{itself.link, itself.parent};
+  for (const Holding& holding : search.holdings_of(itself.object)) {
+    const std::uint32_t container = search.find_place(holding.holder);
+    if (holding.link.kind == LinkKind::key && container != kNoPlace) return Entry{holding.link, container};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t operand) {
+  const Ancestor& ancestor = inquiry.search.ancestor(operand);
+  for (const std::uint32_t at :
+       {inquiry.search.sighting(operand).place, ancestor.certain ? ancestor.place : kNoPlace}) {
+    const auto entry = at != kNoPlace ? entry_of_dict(inquiry.search, at) : std::nullopt;
+    if (entry) return choose(inquiry, operand, puts_of(inquiry, *entry).all);
+  }
+  return std::nullopt;
+}
 
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = inquiry.search.sighting(operand);
   if (sighting.place == kNoPlace || sighting.gradient || inquiry.search.is_root(sighting.place)) return;
   const Place& entry = inquiry.search.place(sighting.place);
   if (!is_entry(entry.link.kind)) return;
-  const Place& container = inquiry.search.place(entry.parent);
-  const LinkKind kind = container.link.kind;
-  const bool variable = inquiry.search.is_root(entry.parent) && container.frame != nullptr;
-  if (container.link.name == nullptr || (kind != LinkKind::attribute && !variable)) return;
-  Puts puts;
-  for (const void* code : functions_at(inquiry, container)) add_puts(puts, code, container.link, entry.link);
+  const Puts puts = puts_of(inquiry, {entry.link, entry.parent});
   auto at = choose(inquiry, operand, puts.all);
   if (!at) at = choose(inquiry, operand, puts.plain);
   if (at) {

@@ -1,6 +1,7 @@
 // How the module that owns an operand is put together with others.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "hooks/evidence.h"
 #include "hooks/optimizer_state.h"
 #include "hooks/python_frames.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
@@ -94,6 +97,11 @@ class Weights final : public LinkVisitor {
     }
     return trace::DeviceSlot::none;
   }
+  // At least half of them.
+  bool mostly_on(trace::DeviceSlot device) const {
+    const auto found = counts_.find(device);
+    return found != counts_.end() && found->second * 2 >= all_;
+  }
   std::string share_of(trace::DeviceSlot device) const {
     return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
   }
@@ -124,13 +132,47 @@ class Weights final : public LinkVisitor {
 };
 
 // A weight that is not where most of its model is.
-void find_weights_elsewhere(const Inquiry& inquiry, std::size_t operand, const void* root) {
+bool find_weights_elsewhere(const Inquiry& inquiry, std::size_t operand, const void* root) {
   const Weights weights(inquiry.search, root);
   const trace::DeviceSlot usual = weights.usual();
-  if (usual == trace::DeviceSlot::none || usual == inquiry.operands[operand].device) return;
+  if (usual == trace::DeviceSlot::none || usual == inquiry.operands[operand].device) return false;
   std::string text(runtime.recorder->string(runtime.recorder->device_name(usual)));
   text += " " + weights.share_of(usual) + " " + std::string(type_name(root));
   inquiry.found.add(trace::EvidenceKind::weights_elsewhere, operand, {}, text);
+  return true;
+}
+
+// Where a child was stored in its parent: by the line that makes one of its type, where several store such a child.
+std::optional<trace::Position> child_store(const Inquiry& inquiry, std::size_t operand, const Holding& child) {
+  const std::vector<Candidate> candidates = attribute_stores(inquiry, child.holder, child.link.name);
+  if (const auto chosen = choose(inquiry, operand, candidates)) return chosen;
+  std::string_view type = type_name(child.object);
+  type.remove_prefix(type.rfind('.') + 1);
+  std::optional<trace::Position> found;
+  SourceFiles files;
+  for (const Candidate& one : candidates) {
+    const SourceLines lines(files.whole(one.at.file));
+    if (call_in(statement_at(lines, one.at.line), type) == std::string::npos) continue;
+    if (found && (found->line != one.at.line || found->file != one.at.file)) return std::nullopt;
+    found = one.at;
+  }
+  return found;
+}
+
+// The largest part of the model that is mostly where the weight is.
+void find_part_of_model(const Inquiry& inquiry, std::size_t operand, const void* owner) {
+  const Holding* part = nullptr;
+  const Holding* at = inquiry.search.parent_module(owner);
+  for (int depth = 0; at != nullptr && depth < kMaxDepth; ++depth) {
+    if (!Weights(inquiry.search, at->object).mostly_on(inquiry.operands[operand].device)) break;
+    part = at;
+    at = inquiry.search.parent_module(at->holder);
+  }
+  if (part == nullptr) return;
+  const auto stored = child_store(inquiry, operand, *part);
+  if (!stored) return;
+  inquiry.found.add(trace::EvidenceKind::module_put_at, operand, *stored,
+                    std::string(type_name(part->holder)) + written(part->link));
 }
 
 // The first argument of a function that runs, where it is a module.
@@ -234,7 +276,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   }
   find_unregistered(inquiry, operand, root);
   find_module_binding(inquiry, operand, root);
-  find_weights_elsewhere(inquiry, operand, root);
+  if (find_weights_elsewhere(inquiry, operand, root)) find_part_of_model(inquiry, operand, owner->holder);
 }
 
 }  // namespace devsan::hooks

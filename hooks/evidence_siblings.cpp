@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -158,19 +159,37 @@ bool find_in_parts(const Inquiry& inquiry, std::size_t operand, const Wanted& wa
   return true;
 }
 
-// All that hold the operand, directly or through one another, but no modules.
-std::vector<const void*> containers_of(const Inquiry& inquiry, const void* object) {
-  std::vector<const void*> holders;
-  std::unordered_set<const void*> seen;
-  const void* held = object;
-  for (std::size_t next = 0; holders.size() < kMaxContainers; held = holders[next++]) {
+// What holds an operand, directly or through one another, but no modules: the nearest first.
+struct Holders {
+  struct One {
+    const void* object;
+    std::size_t inside;  // the one that it holds; kOperand for the operand itself
+  };
+  static constexpr std::size_t kOperand = ~std::size_t{0};
+  std::vector<One> all;
+
+  // From this one inwards.
+  std::vector<const void*> way_from(std::size_t index) const {
+    std::vector<const void*> way;
+    for (std::size_t at = index; at != kOperand; at = all[at].inside) way.push_back(all[at].object);
+    return way;
+  }
+};
+
+void add_containers(const Inquiry& inquiry, const void* object, Holders& holders) {
+  std::unordered_set<const void*> seen{object};
+  const auto add_holders_of = [&](const void* held, std::size_t inside) {
     for (const Holding& holding : inquiry.search.holdings_of(held)) {
       if (holding.link.kind == LinkKind::closure) continue;  // what a function means need not belong together
-      if (!is_torch_module(holding.holder) && seen.insert(holding.holder).second) holders.push_back(holding.holder);
+      if (is_torch_module(holding.holder) || !seen.insert(holding.holder).second) continue;
+      holders.all.push_back({holding.holder, inside});
     }
-    if (next == holders.size()) break;
+  };
+  std::size_t next = holders.all.size();
+  add_holders_of(object, next == 0 ? Holders::kOperand : next - 1);
+  for (; next < holders.all.size() && holders.all.size() < kMaxContainers; ++next) {
+    add_holders_of(holders.all[next].object, next);
   }
-  return holders;
 }
 
 // Whether a frame's variable has what the function was called with: an argument, or the rest of them.
@@ -203,30 +222,54 @@ void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wan
   if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link, nullptr);
 }
 
+// A batch whose own entries are containers: what was moved is one step further in. That says something only of a
+// function that goes through all of them, and is seen to let one pass.
+bool find_beside_passed_over(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, const void* object,
+                             std::span<const void* const> way) {
+  if (!is_dict(way.front()) && !is_list(way.front()) && !is_tuple(way.front())) return false;
+  MovedEntries entries(inquiry, object, wanted);
+  const Containers parts(way.front());
+  for (void* part : parts.found()) {
+    if (way.size() > 1 && part != way[1]) visit_links(part, entries);
+  }
+  const auto* move = entries.stopped() ? nullptr : entries.usual(1);
+  if (move == nullptr) return false;
+  const trace::Position moved = runtime.recorder->site(move->first).user;
+  if (!find_passed_over(inquiry, operand, moved, way)) return false;
+  inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(move->second.link));
+  return true;
+}
+
 bool find_among_holders(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, const void* object,
-                        const std::vector<const void*>& holders) {
-  for (const void* holder : holders) {
+                        const Holders& holders) {
+  for (std::size_t k = 0; k < holders.all.size(); ++k) {
+    const void* holder = holders.all[k].object;
     MovedEntries entries(inquiry, object, wanted);
     visit_links(const_cast<void*>(holder), entries);
     if (entries.stopped()) continue;
     const auto* move = entries.usual(is_rest_of_arguments(inquiry, holder) ? kSeveral : 1);
     if (move == nullptr) continue;
     add(inquiry, operand, move->first, move->second.link, holder);
+    find_passed_over(inquiry, operand, runtime.recorder->site(move->first).user, holders.way_from(k));
     return true;
   }
-  return std::ranges::any_of(holders, [&](const void* holder) {
-    const bool object_of_its_own = has_instance_dict(holder) && !is_torch_module(holder);
-    return object_of_its_own && find_in_parts(inquiry, operand, wanted, holder);
+  for (std::size_t k = 0; k < holders.all.size(); ++k) {
+    if (find_beside_passed_over(inquiry, operand, wanted, object, holders.way_from(k))) return true;
+  }
+  return std::ranges::any_of(holders.all, [&](const Holders::One& one) {
+    const bool object_of_its_own = has_instance_dict(one.object) && !is_torch_module(one.object);
+    return object_of_its_own && find_in_parts(inquiry, operand, wanted, one.object);
   });
 }
 
 // What keeps the tensor that an operand was computed from.
-std::vector<const void*> holders_of_ancestor(const Inquiry& inquiry, const Ancestor& ancestor) {
-  if (ancestor.place == kNoPlace || !ancestor.certain || inquiry.search.is_root(ancestor.place)) return {};
+Holders holders_of_ancestor(const Inquiry& inquiry, const Ancestor& ancestor) {
+  Holders holders;
+  if (ancestor.place == kNoPlace || !ancestor.certain || inquiry.search.is_root(ancestor.place)) return holders;
   const void* holder = inquiry.search.place(inquiry.search.place(ancestor.place).parent).object;
-  if (is_torch_module(holder)) return {};
-  std::vector<const void*> holders = containers_of(inquiry, holder);
-  holders.insert(holders.begin(), holder);
+  if (is_torch_module(holder)) return holders;
+  holders.all.push_back({holder, Holders::kOperand});
+  add_containers(inquiry, holder, holders);
   return holders;
 }
 
@@ -236,11 +279,12 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
   const void* object = inquiry.object_of(operand);
   if (object == nullptr) return;
   const Wanted wanted(inquiry, operand);
-  std::vector<const void*> holders = containers_of(inquiry, object);
-  if (const Holding* owner = inquiry.search.owner(object)) holders.push_back(owner->holder);
+  Holders holders;
+  add_containers(inquiry, object, holders);
+  if (const Holding* owner = inquiry.search.owner(object)) holders.all.push_back({owner->holder, Holders::kOperand});
   if (find_among_holders(inquiry, operand, wanted, object, holders)) return;
   find_among_arguments(inquiry, operand, wanted);
-  if (!holders.empty()) return;
+  if (!holders.all.empty()) return;
   find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, inquiry.search.ancestor(operand)));
 }
 

@@ -32,6 +32,7 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_moved_siblings(inquiry, k);
     find_generator(inquiry, k);
     find_entry_puts(inquiry, k);
+    find_cache_key(inquiry, k);
     find_closure_of_copy(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
@@ -45,6 +46,7 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_default_argument(inquiry, k);
     find_entry_puts(inquiry, k);
     find_closure_of_copy(inquiry, k);
+    find_locals_elsewhere(inquiry, k);
   }
 }
 
@@ -70,7 +72,9 @@ void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trac
     const trace::OddOperands odd = odd_among(operands, op);
     for (std::size_t k = 0; k < operands.size(); ++k) {
       find_device_source(operands[k], k, evidence);
-      if (odd.odd(operands[k])) find_trace(operands[k], k, site, evidence);
+      if (!odd.odd(operands[k])) continue;
+      find_trace(operands[k], k, site, evidence);
+      find_cache_key_in_text(operands[k], k, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure
   }

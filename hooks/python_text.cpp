@@ -75,6 +75,16 @@ std::size_t equals_of(std::string_view statement) noexcept {
   return statement.npos;
 }
 
+// Whether the bracket that opens at `open` is closed by the last character.
+bool closes_at_end(std::string_view text, std::size_t open) noexcept {
+  Nesting nesting;
+  for (std::size_t k = open; k < text.size(); ++k) {
+    nesting.pass(text[k]);
+    if (nesting.depth() == 0) return k + 1 == text.size();
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_identifier(std::string_view text) noexcept {
@@ -196,6 +206,31 @@ std::string device_expression(std::string_view call) {
       found = std::move(one);
     }
   }
+  return found;
+}
+
+bool has_word(std::string_view text, std::string_view name) noexcept {
+  for (std::size_t at = text.find(name); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
+    const std::size_t behind = at + name.size();
+    const bool begins = at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.');
+    if (begins && (behind == text.size() || !is_word(text[behind]))) return true;
+  }
+  return false;
+}
+
+std::optional<EntryStore> entry_stored(std::string_view statement) {
+  std::optional<EntryStore> found;
+  for (std::size_t equals = equals_of(statement); equals != statement.npos; equals = equals_of(statement)) {
+    const std::string_view target = trimmed(statement.substr(0, equals));
+    statement = trimmed(statement.substr(equals + 1));
+    const std::size_t open = target.find('[');
+    const auto of_path = [](char c) { return is_word(c) || c == '.'; };
+    if (open == target.npos || open == 0 || !std::ranges::all_of(target.substr(0, open), of_path)) continue;
+    if (!closes_at_end(target, open)) continue;
+    found = {std::string(target.substr(0, open)),
+             std::string(trimmed(target.substr(open + 1, target.size() - open - 2))), ""};
+  }
+  if (found) found->value = statement;
   return found;
 }
 

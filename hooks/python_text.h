@@ -59,6 +59,17 @@ std::string device_reference(std::string_view expression);
 // for `x.device` and for `torch.zeros_like(x)`. Empty where nothing does, several do, or a literal does.
 std::string device_expression(std::string_view call);
 
+// Whether a text has this name in it, as a whole word.
+bool has_word(std::string_view text, std::string_view name) noexcept;
+
+// "grids", "key" and "made" of `grids[key] = made`, also where there are other targets. None for any other statement.
+struct EntryStore {
+  std::string container;
+  std::string key;
+  std::string value;
+};
+std::optional<EntryStore> entry_stored(std::string_view statement);
+
 // "a.b, self.device = name, device" with "self.device": "device". None where nothing is assigned to that.
 std::optional<std::string> assigned_to(std::string_view statement, std::string_view target);
 

@@ -1,5 +1,6 @@
 // A batch comes in parts: entries of a dict, fields of an object, arguments of one call. One line moved some of them
-// and passed this one over, as a `.to()` that does not look inside nested containers does.
+// and passed this one over, as a `.to()` that does not look inside nested containers does, or a function that goes by
+// types and does not know this one.
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -14,6 +15,18 @@ bool made_beside_move(const Operand& odd, const Evidence& sibling) {
   return !odd.lineage.empty() && same_function(odd.lineage.back().at, sibling.at);
 }
 
+// A function that goes by types has none for what holds the operand.
+Explanation handed_back(const Evidence& passed, const Evidence& sibling, const std::string& left, const Pair& pair) {
+  const std::string device = spoken_device(pair.wanted.device);
+  return {cause_at(passed.at, pair.odd,
+                   "This line hands back what the function has no branch for as it is, a `" + passed.text + "` with " +
+                       left + " in it, on " + spoken_device(pair.odd.device) + ". " + short_place(sibling.at) +
+                       " moves `" + sibling.text + "`, which came with it, to " + device + "."),
+          Fix{passed.at.file, passed.at.line,
+              "Handle `" + passed.text + "` before this line, as the other types are: move what is inside to " +
+                  device + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -24,6 +37,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const Evidence* kept = evidence_of(pair->odd, trace::EvidenceKind::computed_from);
   const std::string left = kept != nullptr ? "`" + kept->text + "`" : mention(pair->odd);
   const std::string device = spoken_device(pair->wanted.device);
+  if (const Evidence* passed = place_of(pair->odd, trace::EvidenceKind::passed_over_at, finding)) {
+    return handed_back(*passed, *sibling, left, *pair);
+  }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);
   const Frame& place = anew ? rebuilt->at : sibling->at;

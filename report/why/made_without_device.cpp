@@ -1,10 +1,16 @@
 // Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
 // use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -23,6 +29,39 @@ Explanation told_from(const Evidence& decided, const Pair& pair, const LineageSt
           Fix{decided.at.file, decided.at.line,
               "Let `" + decided.text + "` be on " + spoken_device(pair.wanted.device) + " here; or make it on " +
                   spoken_device(pair.wanted.device) + " in " + short_place(origin.at) + ", whatever is given."}};
+}
+
+// `Cache(size, ids.device)`: the device of another value, and no setting.
+bool is_device_of_value(const Frame& place) {
+  constexpr std::string_view kDevice = ".device";
+  constexpr std::array<std::string_view, 7> kSettings = {"self", "torch", "arg", "cfg", "conf", "opt", "param"};
+  const std::string_view line = statement_of(place.source);
+  for (std::size_t at = line.find(kDevice); at != line.npos; at = line.find(kDevice, at + 1)) {
+    const std::size_t behind = at + kDevice.size();
+    if (at == 0 || (behind < line.size() && trace::is_word(line[behind]))) continue;
+    const std::size_t begin = line.find_last_of(" (=,.", at - 1) + 1;
+    const std::string_view name = line.substr(begin, at - begin);
+    const auto is_part = [name](std::string_view one) { return name.find(one) != name.npos; };
+    if (!name.empty() && !std::ranges::any_of(kSettings, is_part)) return true;
+  }
+  return false;
+}
+
+// A constructor makes what it keeps for all that will use it. Where these are on several accelerators, no device that
+// it is given is right for all of them.
+bool is_one_for_all(const LineageStep& origin, const Evidence& decided, const Pair& pair) {
+  return on_accelerator(pair.odd) && on_accelerator(pair.wanted) && is_constructor(origin.at) &&
+         origin.at.function != "<module>" && !decided.text.starts_with("self.") && is_device_of_value(decided.at);
+}
+
+Explanation one_for_all(const Evidence& decided, const LineageStep& origin, const Pair& pair) {
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line, on `" + decided.text + "`, which is " +
+                       pair.odd.device + ", the device of another value in " + short_place(decided.at) +
+                       ". What uses it is not all there: what it meets is on " + pair.wanted.device + "."),
+          Fix{origin.at.file, origin.at.line,
+              "Make each on the device of what uses it, here " + pair.wanted.device +
+                  ", instead of one device for all; or move it where it is used."}};
 }
 
 // "to(self.device)", behind the call that made it in the same line. It left the value where it was: a move that does
@@ -66,7 +105,9 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
             move_call(pair->odd, pair->wanted) + "`";
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
-  if (const Evidence* decided = device_decided_at(pair->odd, finding)) return told_from(*decided, *pair, *origin);
+  const Evidence* decided = device_decided_at(pair->odd, finding);
+  if (decided != nullptr && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
+  if (decided != nullptr) return told_from(*decided, *pair, *origin);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause = cause_at(origin->at, pair->odd,
                              mention_first(pair->odd) + " begins in this line" +

@@ -4,11 +4,47 @@
 
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// Where a part was put into a model that is mostly elsewhere. What the outermost module puts into itself when it is
+// made would have been moved with it later: that is another mistake, unless it is still being made.
+const Evidence* put_into_model(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const Evidence* put = place_of(stayed, trace::EvidenceKind::module_put_at, finding);
+  const Evidence* elsewhere = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere);
+  if (put == nullptr || elsewhere == nullptr || !elsewhere->text.starts_with(tensor.device + " ")) return nullptr;
+  if (!is_constructor(put->at) || !elsewhere->text.ends_with(" " + type_of_path(put->text))) return put;
+  const bool running =
+      std::ranges::any_of(finding.stack, [&](const Frame& frame) { return same_function(frame, put->at); });
+  return running ? put : nullptr;
+}
+
+// The outermost module has been moved, and this came into it nobody knows where.
+bool is_put_apart(const Operand& stayed, const Operand& tensor) {
+  const Evidence* elsewhere = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere);
+  return elsewhere != nullptr && elsewhere->text.starts_with(tensor.device + " ") &&
+         evidence_of(stayed, trace::EvidenceKind::module_put_at) == nullptr;
+}
+
+Explanation put_unmoved(const Evidence& put, const Operand& stayed, const Operand& tensor) {
+  const std::string part = "`" + std::string(attribute_of_path(put.text)) + "`";
+  const std::string edit = assigned_after_move(put.at, "'" + tensor.device + "'");
+  return {cause_at(put.at, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of " + part +
+                       ", which is put into a `" + type_of_path(put.text) +
+                       "` here and is on the CPU. Most of the model is on " + tensor.device +
+                       " by then, and nothing has moved this part since."),
+          Fix{put.at.file, put.at.line,
+              "Move " + part + " to " + tensor.device + " where it is put into the model" +
+                  (edit.empty() ? "" : ": `" + edit + "`") + "; or move the whole model before it is used."}};
+}
+
+}  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
   const auto stayed = std::ranges::find_if(finding.operands, [](const Operand& operand) {
@@ -18,7 +54,9 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Operand* tensor = counterpart_of(*stayed, finding.operands);
   if (tensor == nullptr) return std::nullopt;
 
-  const Evidence* bound = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  if (const Evidence* put = put_into_model(*stayed, *tensor, finding)) return put_unmoved(*put, *stayed, *tensor);
+  const Evidence* bound =
+      is_put_apart(*stayed, *tensor) ? nullptr : place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
   const bool made = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);
   const bool known = bound != nullptr || made;
   const Frame& place = bound != nullptr ? bound->at : made ? stayed->lineage.back().at : *finding.where;

@@ -136,7 +136,7 @@ for body in (attribute, constructor, arguments, stored_twice, literal, of_two_ca
 
 def test_a_device_is_followed_through_attributes_and_arguments(run_python):
     evidence = Evidence(run_python(DEVICES, sim=1), DEVICES)
-    assert evidence.of("attribute", "device-from") == [("remembered", "self.home"), ("parked", "tensor")]
+    assert evidence.of("attribute", "device-from") == [("remembered", "self.home")]
     assert evidence.of("constructor", "device-from") == [("kept", "self.device"), ("constructed", "device")]
     assert evidence.of("argument", "device-from") == [("mask call", "lengths"), ("masked call", "lengths")]
 

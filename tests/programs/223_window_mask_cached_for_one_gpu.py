@@ -10,10 +10,10 @@ masks = {}
 
 
 def window_mask(length, window, device):
-    key = (length, window)
+    key = (length, window)  # ROOT
     if key not in masks:
         distance = torch.arange(length, device=device)[:, None] - torch.arange(length, device=device)
-        masks[key] = (distance < 0) | (distance >= window)  # ROOT
+        masks[key] = (distance < 0) | (distance >= window)
     return masks[key]
 
 

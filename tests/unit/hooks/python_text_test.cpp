@@ -37,6 +37,31 @@ TEST_CASE("The value of one target of an assignment is found") {
   CHECK_FALSE(assigned_to("self.device += 1", "self.device"));
 }
 
+TEST_CASE("An entry that a statement stores is found among its targets") {
+  const auto plain = entry_stored("grids[height, 'a]'] = made[None]");
+  REQUIRE(plain);
+  CHECK(plain->container == "grids");
+  CHECK(plain->key == "height, 'a]'");
+  CHECK(plain->value == "made[None]");
+  const auto second = entry_stored("found = self.tables[(a, b)] = build(a, size=b)");
+  REQUIRE(second);
+  CHECK(second->container == "self.tables");
+  CHECK(second->key == "(a, b)");
+  CHECK(second->value == "build(a, size=b)");
+  CHECK_FALSE(entry_stored("x = grids[key]"));
+  CHECK_FALSE(entry_stored("grids[key].shape = 1"));
+  CHECK_FALSE(entry_stored("grids[key] += 1"));
+  CHECK_FALSE(entry_stored("make(x)[key] = 1"));
+  CHECK_FALSE(entry_stored("if grids[key] == 1: pass"));
+}
+
+TEST_CASE("A word is found whole, and not as an attribute of something else") {
+  CHECK(has_word("(key, size)", "key"));
+  CHECK(has_word("key.dtype", "key"));
+  CHECK_FALSE(has_word("(keys, x.key)", "key"));
+  CHECK_FALSE(has_word("x", ""));
+}
+
 TEST_CASE("Arguments are split at their own commas") {
   const auto arguments = arguments_at("f(a, g(b, c), [d, 'e, f'], key=h)", 1);
   REQUIRE(arguments);

@@ -1,0 +1,178 @@
+// Caches whose key leaves the device out: a function looks for an entry, makes it on the device that it is asked for
+// where there is none, and later hands it out for another device, too. Read from the source of the function that stores
+// the entry, so that it serves operators of a backward, too.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "hooks/evidence.h"
+#include "hooks/python_text.h"
+#include "hooks/runtime.h"
+#include "hooks/source_files.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxSteps = 8;
+constexpr int kMaxStatementLines = 6;
+constexpr int kMaxFunctionLines = 200;
+
+bool speaks_of_device(std::string_view text) noexcept {
+  constexpr std::array<std::string_view, 4> kWords = {"dev", "cuda", "gpu", "rank"};
+  return std::ranges::any_of(kWords, [text](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+// The function around a line, as far as a cache is filled in it.
+class CachingFunction {
+ public:
+  CachingFunction(const SourceLines& lines, int line) : lines_(lines), begin_(enclosing_line(lines, line, "def ")) {
+    if (begin_ == 0) return;
+    const std::size_t outer = indentation(lines[begin_]);
+    end_ = begin_ + 1;
+    while (end_ <= lines.count() && end_ - begin_ < kMaxFunctionLines &&
+           (is_blank(lines[end_]) || indentation(lines[end_]) > outer || lines[end_].find("):") == outer)) {
+      ++end_;
+    }
+  }
+
+  bool known() const { return begin_ != 0; }
+
+  // The line that stores what was made on `line`: the same, or a later one that stores the variable.
+  int store_of(int line) const {
+    for (int k = line; k > begin_ && line - k < kMaxStatementLines; --k) {
+      if (holds_line(k, line) && entry_stored(statement_at(lines_, k))) return k;
+    }
+    const std::string made = variable_at(line);
+    for (int k = line + 1; !made.empty() && k < end_; ++k) {
+      const auto entry = entry_stored(statement_at(lines_, k));
+      if (entry && has_word(entry->value, made)) return k;
+    }
+    return 0;
+  }
+
+  // Whether the function looks for an entry before it makes one.
+  bool looks_up(const std::string& container) const {
+    const std::array<std::string, 3> kLooks = {" in " + container, container + ".get(", container + ".setdefault("};
+    for (int k = begin_ + 1; k < end_; ++k) {
+      const std::string text = statement_at(lines_, k);
+      if (text.find("except KeyError") != text.npos) return true;
+      for (const std::string& look : kLooks) {
+        const std::size_t at = text.find(look);
+        const std::size_t behind = at + look.size();
+        const bool whole =
+            at != text.npos && (look.back() == '(' || behind == text.size() ||
+                                !(trace::is_word(text[behind]) || text[behind] == '.' || text[behind] == '['));
+        if (whole && !text.starts_with("for ")) return true;
+      }
+    }
+    return false;
+  }
+
+  // The only line that gives the variable a value; 0 where there is none, or where there are several.
+  int only_assignment(std::string_view variable, std::string& value) const {
+    int found = 0;
+    for (int k = begin_ + 1; k < end_; ++k) {
+      if (!has_word(lines_[k], variable)) continue;
+      const auto assigned = assigned_to(statement_at(lines_, k), variable);
+      if (!assigned) continue;
+      if (found != 0) return 0;
+      found = k;
+      value = *assigned;
+    }
+    return found;
+  }
+
+  // Whether anything that the key is made of has to do with a device, as far as it can be followed.
+  bool names_device(const std::string& key) const {
+    if (speaks_of_device(key)) return true;
+    for (std::size_t at = 0; at < key.size();) {
+      std::size_t end = at;
+      while (end < key.size() && trace::is_word(key[end])) ++end;
+      std::string value;
+      const std::string name = key.substr(at, end - at);
+      if (is_identifier(name) && only_assignment(name, value) != 0 && speaks_of_device(value)) return true;
+      if (is_identifier(name) && is_given_as_device(name)) return true;
+      at = end + 1;
+    }
+    return false;
+  }
+
+ private:
+  bool is_given_as_device(const std::string& name) const {
+    for (int k = begin_ + 1; k < end_; ++k) {
+      for (const char* before : {"device=", ".to("}) {
+        const std::size_t at = lines_[k].find(before + name);
+        if (at != std::string_view::npos && has_word(lines_[k].substr(at + std::string_view(before).size()), name))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether the statement that begins at `begin` goes on to `line`.
+  bool holds_line(int begin, int line) const {
+    std::string_view last = lines_[line];
+    last.remove_prefix(indentation(last));
+    last = last.substr(0, last.find('#'));
+    last = last.substr(0, last.find_last_not_of(" \t\r") + 1);
+    return begin == line || (!last.empty() && statement_at(lines_, begin).find(last) != std::string::npos);
+  }
+
+  // "made" where the statement at a line is `made = …`.
+  std::string variable_at(int line) const {
+    std::string_view text = lines_[line];
+    text.remove_prefix(indentation(text));
+    const std::string_view name(text.begin(), std::ranges::find_if_not(text, trace::is_word));
+    return is_identifier(name) && assigned_to(statement_at(lines_, line), name) ? std::string(name) : std::string();
+  }
+
+  const SourceLines& lines_;
+  const int begin_;
+  int end_ = 0;
+};
+
+// Says of an entry that is stored at `line` where its key is made, if that leaves the device out.
+void add_key(const SourceLines& lines, const CachingFunction& function, trace::StringId file, int line,
+             std::size_t operand, EvidenceList& found) {
+  const auto entry = entry_stored(statement_at(lines, line));
+  if (!entry || !function.looks_up(entry->container)) return;
+  std::string value;
+  const int made = is_identifier(entry->key) ? function.only_assignment(entry->key, value) : 0;
+  if (function.names_device(made != 0 ? value : entry->key) || function.names_device(entry->key)) return;
+  const int at = made != 0 && made < line ? made : line;
+  found.add(trace::EvidenceKind::cache_key_at, operand, position_at(file, at, qualified_function(lines, at)),
+            entry->container);
+}
+
+}  // namespace
+
+void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
+  SourceFiles files;
+  trace::LineageId id = operand.lineage;
+  for (int steps = 0; id != trace::LineageId::none && steps < kMaxSteps; ++steps) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    const trace::Position made = runtime.recorder->site(node.site).user;
+    if (node.device != operand.device || made.file == trace::StringId::none) return;
+    const SourceLines lines(files.whole(made.file));
+    const CachingFunction function(lines, made.line);
+    const int store = function.known() ? function.store_of(made.line) : 0;
+    if (store != 0) return add_key(lines, function, made.file, store, index, found);
+    if (node.how != trace::How::derived) return;
+    id = node.parent;
+  }
+}
+
+// What another function made: `cache[key] = build(size, device)`.
+void find_cache_key(const Inquiry& inquiry, std::size_t operand) {
+  const auto store = dict_store(inquiry, operand);
+  if (!store) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(store->file));
+  const CachingFunction function(lines, store->line);
+  if (function.known()) add_key(lines, function, store->file, store->line, operand, inquiry.found);
+}
+
+}  // namespace devsan::hooks

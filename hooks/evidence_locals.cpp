@@ -1,0 +1,98 @@
+// Whether an operand is alone on its device among all that the failing function works with.
+#include <torch/csrc/autograd/variable.h>
+
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/code_table.h"
+#include "hooks/evidence.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/tensor_fields.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxFrames = 24;
+constexpr std::size_t kMaxObjects = 4096;
+constexpr std::size_t kFewest = 4;  // others, for being alone to mean anything
+
+// The tensors that variables are, and that lists, dictionaries, objects and modules in variables keep. CPU scalars may
+// be anywhere.
+class Tensors final : public LinkVisitor {
+ public:
+  Tensors(const ObjectSearch& search, const void* frame) : search_(search) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+    // What modules are made of is looked at as a whole, of everything else one step.
+    inside_ = true;
+    for (std::size_t k = 0; k < open_.size() && !full(); ++k) visit_links(const_cast<void*>(open_[k]), *this);
+  }
+
+  bool complete() const { return !full(); }
+  const std::map<trace::DeviceSlot, std::unordered_set<const void*>>& by_device() const { return storages_; }
+
+  bool link(const Link& link, void* object) override {
+    if (full()) return false;
+    if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
+      const bool anywhere = is_cpu_scalar(tensor, TensorFields::device(tensor));
+      const void* storage = anywhere ? nullptr : TensorFields::storage(tensor);
+      if (storage != nullptr) storages_[device_slot(TensorFields::device(tensor))].insert(storage);
+    } else if ((!inside_ || link.kind == LinkKind::child) && leads_on(object) && seen_.insert(object).second) {
+      open_.push_back(object);
+    }
+    return true;
+  }
+
+ private:
+  bool full() const { return open_.size() >= kMaxObjects; }
+
+  const ObjectSearch& search_;
+  std::vector<const void*> open_;
+  std::unordered_set<const void*> seen_;
+  std::map<trace::DeviceSlot, std::unordered_set<const void*>> storages_;
+  bool inside_ = false;
+};
+
+bool is_trained(const c10::TensorImpl* tensor) noexcept {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
+  return meta != nullptr && (meta->requires_grad_ || meta->grad_fn_ != nullptr);
+}
+
+// The frame of the function that called the operator.
+const void* calling_frame(const void* frame) {
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    if ((code_table.marks(frame_code(frame)) & (kNoCode | kTorchCode)) == 0) return frame;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
+  const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
+  const void* frame = calling_frame(inquiry.innermost);
+  if (tensor == nullptr || frame == nullptr || TensorFields::storage(tensor) == nullptr) return;
+  if (is_trained(tensor)) return;  // what is optimized may well begin where the data are still to be moved
+  const Tensors tensors(inquiry.search, frame);
+  if (!tensors.complete() || tensors.by_device().size() != 2) return;
+  const trace::DeviceSlot own = inquiry.operands[operand].device;
+  std::size_t others = 0;
+  trace::DeviceSlot elsewhere = own;
+  for (const auto& [device, storages] : tensors.by_device()) {
+    if (device == own) {
+      if (storages.size() != 1 || !storages.contains(TensorFields::storage(tensor))) return;
+    } else {
+      elsewhere = device;
+      others = storages.size();
+    }
+  }
+  if (elsewhere == own || others < kFewest) return;
+  const std::string device(runtime.recorder->string(runtime.recorder->device_name(elsewhere)));
+  inquiry.found.add(trace::EvidenceKind::locals_elsewhere, operand, {},
+                    device + " " + std::to_string(others) + " of " + std::to_string(others + 1));
+}
+
+}  // namespace devsan::hooks
