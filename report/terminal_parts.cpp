@@ -53,6 +53,7 @@ const Frame* frame_at(const Finding& finding, const std::string& file, int line)
       if (fits(evidence.at)) return &evidence.at;
     }
   }
+  if (finding.traffic && finding.traffic->copy && fits(*finding.traffic->copy)) return &*finding.traffic->copy;
   const auto found = std::ranges::find_if(finding.stack, fits);
   return found == finding.stack.end() ? nullptr : &*found;
 }
@@ -104,7 +105,8 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
                     painted(style, Paint::place, place_text(file, line, style.width - word.size() - 6)));
   };
   const auto source = [&](const std::string& file, int line) {
-    const Frame* frame = frame_at(finding, file, line);
+    const bool shown = finding.where && finding.where->file == file && finding.where->line == line;
+    const Frame* frame = shown ? nullptr : frame_at(finding, file, line);
     if (frame == nullptr) return;
     for (std::string& text : excerpt(*frame, {}, gutter, style)) lines.push_back(std::move(text));
   };
