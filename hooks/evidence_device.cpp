@@ -6,16 +6,15 @@
 #include <string_view>
 
 #include "hooks/evidence.h"
+#include "hooks/history_source.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
-#include "hooks/source_files.h"
 
 namespace devsan::hooks {
 
 namespace {
 
 constexpr int kMaxHops = 5;
-constexpr int kMaxSteps = 8;
 constexpr int kMaxCallLines = 8;
 
 // A place in a source file that a device is followed to: an expression in a function.
@@ -156,26 +155,17 @@ std::string device_given(const SourceLines& lines, const trace::LineageNode& nod
 }  // namespace
 
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
-  SourceFiles files;
-  trace::LineageId id = operand.lineage;
-  for (int steps = 0; id != trace::LineageId::none && steps < kMaxSteps; ++steps) {
-    const trace::LineageNode node = runtime.recorder->lineage(id);
-    const trace::Position made = runtime.recorder->site(node.site).user;
-    if (node.device != operand.device || made.file == trace::StringId::none) return;
-    const SourceLines lines(files.whole(made.file));
+  visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     Source at{made.line, "", device_given(lines, node, made)};
-    if (!at.expression.empty()) {
-      const Trail trail(lines);
-      for (int hops = 0; hops < kMaxHops; ++hops) {
-        const std::string followed = at.expression;
-        if (!trail.follow(at)) return;
-        found.add(trace::EvidenceKind::device_from, index, position_at(made.file, at.line, at.function), followed);
-      }
-      return;
+    if (at.expression.empty()) return true;
+    const Trail trail(lines);
+    for (int hops = 0; hops < kMaxHops; ++hops) {
+      const std::string followed = at.expression;
+      if (!trail.follow(at)) break;
+      found.add(trace::EvidenceKind::device_from, index, position_at(made.file, at.line, at.function), followed);
     }
-    if (node.how != trace::How::derived) return;
-    id = node.parent;
-  }
+    return false;
+  });
 }
 
 }  // namespace devsan::hooks

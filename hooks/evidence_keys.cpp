@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hooks/evidence.h"
+#include "hooks/history_source.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/source_files.h"
@@ -16,7 +17,6 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxSteps = 8;
 constexpr int kMaxStatementLines = 6;
 constexpr int kMaxFunctionLines = 200;
 
@@ -150,19 +150,12 @@ void add_key(const SourceLines& lines, const CachingFunction& function, trace::S
 }  // namespace
 
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
-  SourceFiles files;
-  trace::LineageId id = operand.lineage;
-  for (int steps = 0; id != trace::LineageId::none && steps < kMaxSteps; ++steps) {
-    const trace::LineageNode node = runtime.recorder->lineage(id);
-    const trace::Position made = runtime.recorder->site(node.site).user;
-    if (node.device != operand.device || made.file == trace::StringId::none) return;
-    const SourceLines lines(files.whole(made.file));
+  visit_history(operand, [&](const trace::LineageNode&, const trace::Position& made, const SourceLines& lines) {
     const CachingFunction function(lines, made.line);
     const int store = function.known() ? function.store_of(made.line) : 0;
-    if (store != 0) return add_key(lines, function, made.file, store, index, found);
-    if (node.how != trace::How::derived) return;
-    id = node.parent;
-  }
+    if (store != 0) add_key(lines, function, made.file, store, index, found);
+    return store == 0;
+  });
 }
 
 // What another function made: `cache[key] = build(size, device)`.

@@ -16,10 +16,6 @@ bool moves_module(const LineageStep& move) {
   return move.innermost.file.ends_with("/torch/nn/modules/module.py");
 }
 
-bool is_running(const Frame& place, const Finding& finding) {
-  return std::ranges::any_of(finding.stack, [&](const Frame& frame) { return same_function(frame, place); });
-}
-
 // A function that has returned by now brought it to that device, and computed something there.
 bool used_where_moved(const Operand& odd, const LineageStep& move, const Finding& finding) {
   return &move != &odd.lineage.front() && !is_running(move.at, finding) &&

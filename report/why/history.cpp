@@ -74,6 +74,10 @@ bool same_function(const Frame& one, const Frame& other) {
   return one.file == other.file && trace::function_around(one.function) == trace::function_around(other.function);
 }
 
+bool is_running(const Frame& place, const Finding& finding) {
+  return std::ranges::any_of(finding.stack, [&](const Frame& frame) { return same_function(frame, place); });
+}
+
 namespace {
 
 std::string text_at(const Frame& place) {

@@ -34,6 +34,8 @@ bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);
 // Comprehensions belong to the function that they stand in.
 bool same_function(const Frame& one, const Frame& other);
+// Whether the function that a line stands in was running when the operator failed.
+bool is_running(const Frame& place, const Finding& finding);
 // Whether the source of this call says which device it works on.
 bool names_device(const Frame& place);
 // Whether it says so in so many words, as `device="cpu"` and `.cuda()` do; `device=x.device` follows something else.

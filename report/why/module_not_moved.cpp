@@ -19,9 +19,7 @@ const Evidence* put_into_model(const Operand& stayed, const Operand& tensor, con
   const Evidence* elsewhere = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere);
   if (put == nullptr || elsewhere == nullptr || !elsewhere->text.starts_with(tensor.device + " ")) return nullptr;
   if (!is_constructor(put->at) || !elsewhere->text.ends_with(" " + type_of_path(put->text))) return put;
-  const bool running =
-      std::ranges::any_of(finding.stack, [&](const Frame& frame) { return same_function(frame, put->at); });
-  return running ? put : nullptr;
+  return is_running(put->at, finding) ? put : nullptr;
 }
 
 // The outermost module has been moved, and this came into it nobody knows where.
