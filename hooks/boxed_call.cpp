@@ -14,6 +14,7 @@
 #include "hooks/boxed_operands.h"
 #include "hooks/boxed_watch.h"
 #include "hooks/call.h"
+#include "hooks/callers.h"
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
 #include "hooks/lineage.h"
@@ -196,7 +197,9 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
     parent = parent_;
   }
   auto* vacancy = origin_table.vacancy(storage);
-  const trace::LineageId id = lineage_id(state.caches, node_words(parent, site, op_.id, device_slot(device), how));
+  const std::uint32_t calls = how == trace::How::derived ? 0 : callers(state);
+  const NodeWords node = node_words(parent, site, op_.id, device_slot(device), how, calls);
+  const trace::LineageId id = lineage_id(state.caches, node);
   if (vacancy != nullptr && id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 

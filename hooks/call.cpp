@@ -3,6 +3,7 @@
 #include <ATen/SequenceNumber.h>
 
 #include "hooks/backward.h"
+#include "hooks/callers.h"
 #include "hooks/code_table.h"
 #include "hooks/lineage.h"
 #include "hooks/meeting.h"
@@ -145,7 +146,7 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
     if (const c10::StorageImpl* source = TensorFields::storage(seen_.first)) {
       parent = origin_table.find(source);
       if (how == trace::How::moved) [[unlikely]]
-        note_copy(source, Copied::away, {state_.outer.site.id, device_slot(device)});
+        note_copy(source, Copied::away, {state_.outer.site.id, callers(state_), device_slot(device)});
     }
   }
   tag(vacancy, storage, parent, device, how);
@@ -153,7 +154,8 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
 
 void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage, trace::LineageId parent,
                         DeviceKey device, trace::How how) noexcept {
-  const NodeWords node = node_words(parent, state_.outer.site.id, op_, device_slot(device), how);
+  const std::uint32_t calls = how == trace::How::derived ? 0 : callers(state_);
+  const NodeWords node = node_words(parent, state_.outer.site.id, op_, device_slot(device), how, calls);
   const trace::LineageId id = lineage_id(state_.caches, node);
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
@@ -180,7 +182,7 @@ void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const Arg
 void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noexcept {
   if (seen_.first == nullptr || (result == seen_.first) != (how == Copied::nowhere)) return;
   const c10::StorageImpl* storage = TensorFields::storage(seen_.first);
-  if (storage != nullptr) note_copy(storage, how, {state_.outer.site.id, device_slot(seen_.device)});
+  if (storage != nullptr) note_copy(storage, how, {state_.outer.site.id, callers(state_), device_slot(seen_.device)});
 }
 
 void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {

@@ -17,6 +17,7 @@ namespace devsan::hooks {
 
 struct Copy {
   trace::SiteId site = trace::SiteId::none;
+  std::uint32_t calls = 0;  // that led there, as trace::LineageNode has them
   trace::DeviceSlot device = trace::DeviceSlot::none;
 };
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hooks/copies.h"
 #include "hooks/object_search.h"
 #include "hooks/own_code.h"
 #include "trace/file_layout.h"
@@ -92,6 +93,7 @@ void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
+void find_own_move(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
@@ -106,6 +108,7 @@ trace::Position position_at(trace::StringId file, int line, std::string_view fun
 
 // Reads source files alone, so it serves threads without Python, too.
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_stay_source(const Copy& stay, std::size_t index, EvidenceList& found);
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 // `site` is that of the operator that failed.
 void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);

@@ -101,7 +101,10 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
   if (const auto stay = find_copy(storage, Copied::nowhere)) {
     const bool here = stay->device == inquiry.operands[operand].device;
     const trace::Position at = runtime.recorder->site(stay->site).user;
-    if (here) inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
+    if (here) {
+      inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
+      find_stay_source(*stay, operand, inquiry.found);
+    }
   }
   const auto copy = find_copy(storage, Copied::away);
   if (!copy) return;

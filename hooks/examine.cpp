@@ -30,6 +30,7 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     find_default_argument(inquiry, k);
     find_copied_away(inquiry, k);
     find_moved_siblings(inquiry, k);
+    find_own_move(inquiry, k);
     find_generator(inquiry, k);
     find_entry_puts(inquiry, k);
     find_cache_key(inquiry, k);

@@ -18,8 +18,8 @@ trace::LineageId origin_of(trace::LineageId node) noexcept {
 
 trace::LineageId add_node(trace::LineageNode node) noexcept {
   if (node.parent != trace::LineageId::none) {
-    const std::uint8_t depth = runtime.recorder->lineage(node.parent).depth;
-    node.depth = static_cast<std::uint8_t>(depth + 1);
+    const std::uint32_t depth = runtime.recorder->lineage(node.parent).depth;
+    node.depth = depth + 1u;
     if (depth >= trace::kMaxLineageDepth) {
       node.parent = origin_of(node.parent);
       node.depth = 1;
@@ -33,6 +33,7 @@ trace::LineageId add_node(trace::LineageNode node) noexcept {
 trace::LineageId lineage_id_again(ThreadCaches* caches, const NodeWords& node) noexcept {
   static_assert(offsetof(trace::LineageNode, site) == 4 && offsetof(trace::LineageNode, op) == 8 &&
                 offsetof(trace::LineageNode, device) == 10 && offsetof(trace::LineageNode, how) == 11);
+  // `depth` is the low byte of the last word, and `calls` what is left of it.
   const trace::LineageId id = add_node(std::bit_cast<trace::LineageNode>(node));
   if (caches != nullptr) caches->lineage(node) = {node, id};
   return id;

@@ -9,13 +9,13 @@
 
 namespace devsan::hooks {
 
-// A node without its depth. Put together in registers: a node written field by field and read back by words would
-// have to wait for its own stores.
+// A node without its depth; `calls` as callers() gives it. Put together in registers: a node written field by field and
+// read back by words would have to wait for its own stores.
 inline NodeWords node_words(trace::LineageId parent, trace::SiteId site, trace::OperatorId op, trace::DeviceSlot device,
-                            trace::How how) noexcept {
+                            trace::How how, std::uint32_t calls) noexcept {
   static_assert(std::endian::native == std::endian::little);
   return {std::uint64_t(parent) | std::uint64_t(site) << 32,
-          std::uint64_t(op) | std::uint64_t(device) << 16 | std::uint64_t(how) << 24};
+          std::uint64_t(op) | std::uint64_t(device) << 16 | std::uint64_t(how) << 24 | std::uint64_t(calls) << 40};
 }
 
 // lineage_id(), past the cache.

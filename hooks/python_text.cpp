@@ -75,14 +75,14 @@ std::size_t equals_of(std::string_view statement) noexcept {
   return statement.npos;
 }
 
-// Whether the bracket that opens at `open` is closed by the last character.
-bool closes_at_end(std::string_view text, std::size_t open) noexcept {
-  Nesting nesting;
-  for (std::size_t k = open; k < text.size(); ++k) {
-    nesting.pass(text[k]);
-    if (nesting.depth() == 0) return k + 1 == text.size();
+// Code without its comment and the blanks around it.
+void append_code(std::string& code, std::string_view line, Nesting& nesting) {
+  for (const char c : trimmed(line)) {
+    if (c == '#' && !nesting.in_string()) break;
+    nesting.pass(c);
+    code += c;
   }
-  return false;
+  while (code.ends_with(' ') && !nesting.in_string()) code.pop_back();
 }
 
 }  // namespace
@@ -104,12 +104,7 @@ std::string statement_at(const SourceLines& lines, int line) {
   std::string statement;
   Nesting nesting;
   for (int k = line; k < line + kMaxStatementLines; ++k) {
-    const std::string_view text = trimmed(lines[k]);
-    for (const char c : text) {
-      if (c == '#' && !nesting.in_string()) break;
-      nesting.pass(c);
-      statement += c;
-    }
+    append_code(statement, lines[k], nesting);
     if (nesting.depth() <= 0 || nesting.in_string()) break;
     statement += ' ';
   }
@@ -168,13 +163,33 @@ std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept
   return text.size();
 }
 
-std::optional<std::vector<std::string>> arguments_at(std::string_view text, std::size_t open) {
+std::size_t closing_of(std::string_view text, std::size_t open) noexcept {
   Nesting nesting;
   for (std::size_t k = open; k < text.size(); ++k) {
     nesting.pass(text[k]);
-    if (nesting.depth() == 0) return split(text.substr(open + 1, k - open - 1));
+    if (nesting.depth() == 0) return k;
   }
-  return std::nullopt;
+  return text.npos;
+}
+
+std::optional<std::vector<std::string>> arguments_at(std::string_view text, std::size_t open) {
+  const std::size_t closing = closing_of(text, open);
+  if (closing == text.npos) return std::nullopt;
+  return split(text.substr(open + 1, closing - open - 1));
+}
+
+std::string text_between(const SourceLines& lines, const TextSpan& span) {
+  if (span.column < 0 || span.end_line < span.line || span.end_line - span.line > kMaxStatementLines) return "";
+  std::string text;
+  Nesting nesting;
+  for (int k = span.line; k <= span.end_line; ++k) {
+    const auto begin = k == span.line ? static_cast<std::size_t>(span.column) : 0;
+    const auto end = k == span.end_line ? static_cast<std::size_t>(span.end_column) : lines[k].size();
+    if (begin > end || end > lines[k].size()) return "";
+    append_code(text, lines[k].substr(begin, end - begin), nesting);
+    if (k < span.end_line) text += ' ';
+  }
+  return text;
 }
 
 std::string device_reference(std::string_view expression) {
@@ -226,7 +241,7 @@ std::optional<EntryStore> entry_stored(std::string_view statement) {
     const std::size_t open = target.find('[');
     const auto of_path = [](char c) { return is_word(c) || c == '.'; };
     if (open == target.npos || open == 0 || !std::ranges::all_of(target.substr(0, open), of_path)) continue;
-    if (!closes_at_end(target, open)) continue;
+    if (closing_of(target, open) + 1 != target.size()) continue;
     found = {std::string(target.substr(0, open)),
              std::string(trimmed(target.substr(open + 1, target.size() - open - 2))), ""};
   }

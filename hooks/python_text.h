@@ -28,6 +28,16 @@ bool is_identifier(std::string_view text) noexcept;
 // The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
 std::string statement_at(const SourceLines& lines, int line);
 
+// What stands between two places, without comments, in one line; empty where these are no places of the file, or far
+// apart. Columns count bytes from 0.
+struct TextSpan {
+  int line;
+  int column;
+  int end_line;
+  int end_column;
+};
+std::string text_between(const SourceLines& lines, const TextSpan& span);
+
 // How far a line is indented; its length where it is blank.
 std::size_t indentation(std::string_view line) noexcept;
 
@@ -48,6 +58,9 @@ std::size_t call_in(std::string_view line, std::string_view name) noexcept;
 
 // The end of an expression that begins at `begin`: a comma, a bracket or the end of the text.
 std::size_t end_of_expression(std::string_view text, std::size_t begin) noexcept;
+
+// The bracket that closes the one at `open`; npos where none does.
+std::size_t closing_of(std::string_view text, std::size_t open) noexcept;
 
 // What stands between the brackets that open at `open`, by its commas. None where they are not closed.
 std::optional<std::vector<std::string>> arguments_at(std::string_view text, std::size_t open);

@@ -175,6 +175,10 @@ CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t mark
   return {memo.site, marks};
 }
 
+trace::SiteId site_of_frame(const void* frame) noexcept {
+  return site_index.find_or_add(frame, frame);
+}
+
 CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept {
   const std::uint32_t generation = code_table.generation();
   const void* innermost = innermost_frame(frame);

@@ -17,6 +17,9 @@ const void* innermost_frame(const void* frame) noexcept;
 // `marks`: those of the innermost frame's code.
 CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t marks) noexcept;
 
+// The site of a frame by itself, which is no torch's.
+trace::SiteId site_of_frame(const void* frame) noexcept;
+
 // What call_site() of thread_caches.h says, past the cache, which it fills.
 CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept;
 

@@ -130,6 +130,7 @@ void keep_source_lines(trace::LineageId lineage) noexcept {
     const trace::LineageNode node = runtime.recorder->lineage(lineage);
     const trace::Site site = runtime.recorder->site(node.site);
     files.keep(site.user.file, site.user.line);
+    if (node.calls != 0) keep_source_lines(trace::LineageId{node.calls});
     lineage = node.parent;
   }
 }

@@ -39,6 +39,15 @@ struct alignas(128) ChainMemo {
   const void* codes[kLongest];
 };
 
+// The calls that led to an operator (callers.h), by the instructions of the frames from the innermost outwards.
+struct CallersMemo {
+  static constexpr std::size_t kLongest = 24;
+  std::array<std::uintptr_t, kLongest> instructions;
+  std::uint32_t generation;
+  std::uint32_t walked;
+  std::uint32_t calls;
+};
+
 // A lineage node as two words: as asked for, so its depth is 0.
 using NodeWords = std::array<std::uint64_t, 2>;
 
@@ -62,6 +71,9 @@ struct ThreadCaches {
     return chains[(reinterpret_cast<std::uintptr_t>(code) * kSpread) >> 60];
   }
 
+  // By the instructions, mixed.
+  CallersMemo& callers(std::uintptr_t mixed) noexcept { return calls[(mixed * kSpread) >> 58]; }
+
   LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node[0] ^ node[1] << 20) * kSpread) >> 54]; }
 
  private:
@@ -69,6 +81,7 @@ struct ThreadCaches {
   FrameMemo frames[1 << 9];
   SiteMemo sites[1 << 9];
   ChainMemo chains[1 << 4];
+  CallersMemo calls[1 << 6];
   LineageMemo nodes[1 << 10];
 };
 

@@ -69,6 +69,8 @@ std::string_view name_of(trace::How how) {
       return "moved";
     case trace::How::derived:
       return "derived";
+    case trace::How::called:
+      return "called";
   }
   return "derived";
 }

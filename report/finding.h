@@ -59,6 +59,7 @@ struct LineageStep {
   trace::How how = trace::How::derived;
   std::string device;
   Frame innermost;  // the innermost of all: differs from `at` where torch's own Python called the operator
+  std::vector<Frame> calls{};  // that led there, from that of the function around `at` outwards; empty where not known
 };
 
 // What the process found out beside names and histories: trace/evidence_kinds.def says what each kind means.

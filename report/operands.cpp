@@ -18,6 +18,9 @@ std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::Lineag
     step.op = trace.operator_name(node.op);
     step.how = node.how;
     step.device = trace.device_name(node.device);
+    for (const trace::SiteId call : trace.calls_of(node)) {
+      if (auto frame = user_frame_of(trace, call)) step.calls.push_back(std::move(*frame));
+    }
   }
   return steps;
 }

@@ -44,6 +44,16 @@ Json stack_json(const std::vector<Frame>& frames) {
   return json;
 }
 
+Json calls_json(const std::vector<Frame>& calls) {
+  Json json = Json::array();
+  for (const Frame& call : calls) {
+    Json entry = place_json(call);
+    entry["source"] = text_or_null(call.source);
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 Json lineage_json(const std::vector<LineageStep>& lineage) {
   Json json = Json::array();
   for (const LineageStep& step : lineage) {
@@ -52,6 +62,7 @@ Json lineage_json(const std::vector<LineageStep>& lineage) {
     entry["how"] = name_of(step.how);
     entry["device"] = text_or_null(step.device);
     entry["source"] = text_or_null(step.at.source);
+    if (!step.calls.empty()) entry["calls"] = calls_json(step.calls);
     json.push_back(std::move(entry));
   }
   return json;

@@ -1,5 +1,7 @@
 // The history of the odd operand, as a table of places.
 #include <algorithm>
+#include <memory>
+#include <string_view>
 
 #include "report/frames.h"
 #include "report/operands.h"
@@ -11,6 +13,8 @@ namespace devsan::report {
 namespace {
 
 constexpr std::size_t kShownGroups = 7;
+constexpr std::size_t kShownCalls = 3;
+constexpr std::string_view kCalled = "  called";
 
 // Consecutive steps of one line of code.
 struct Group {
@@ -21,6 +25,10 @@ struct Group {
 
 bool tells_more(const LineageStep& step, const LineageStep& than) {
   return than.how == trace::How::derived && step.how != trace::How::derived;
+}
+
+bool is_at(const std::optional<RootCause>& cause, const Frame& place) {
+  return cause && cause->file == place.file && cause->line == place.line;
 }
 
 std::vector<Group> groups_of(const Operand& operand, const std::optional<RootCause>& cause) {
@@ -34,7 +42,7 @@ std::vector<Group> groups_of(const Operand& operand, const std::optional<RootCau
     } else {
       groups.push_back({&step});
     }
-    if (cause && cause->file == step.at.file && cause->line == step.at.line) groups.back().is_cause = true;
+    if (is_at(cause, step.at)) groups.back().is_cause = true;
   }
   return groups;
 }
@@ -77,6 +85,39 @@ std::string code_of(const LineageStep& step, const Finding& finding) {
   return bare_source(std::string_view(at.source).substr(begin, static_cast<std::size_t>(at.end_column) - begin));
 }
 
+// The calls that led to a step, as far as they are no part of the stack that failed, which is shown.
+std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding& finding) {
+  std::vector<const Frame*> calls;
+  for (const Frame& call : step.calls) {
+    const auto is_call = [&](const Frame& frame) { return frame.file == call.file && frame.line == call.line; };
+    if (std::ranges::any_of(finding.stack, is_call) || calls.size() == kShownCalls) break;
+    calls.push_back(&call);
+  }
+  return calls;
+}
+
+struct Columns {
+  std::size_t how = 0;
+  std::size_t place = 0;
+
+  void fit(std::string_view how_text, std::string_view place_text) {
+    how = std::max(how, columns_of(how_text));
+    place = std::min<std::size_t>(std::max(place, columns_of(place_text)), 28);
+  }
+};
+
+std::string marker_of(bool is_cause, const Style& style) {
+  return is_cause ? "  " + painted(style, Paint::good, "▸") + " " : "    ";
+}
+
+std::string row(const Columns& columns, std::string_view how, std::string_view place, std::string_view code,
+                const Style& style) {
+  const std::size_t used = 4 + columns.how + 2 + columns.place + 2;
+  return pad_right(std::string(how), columns.how) + "  " +
+         painted(style, Paint::place, pad_right(cut_middle(place, columns.place), columns.place)) + "  " +
+         cut_right(code, style.width - std::min(used, style.width - 8));
+}
+
 }  // namespace
 
 Lines lineage_lines(const Finding& finding, const Style& style) {
@@ -84,12 +125,13 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
   if (odd == nullptr || odd->lineage.empty()) return {};
   const std::vector<Group> groups = groups_of(*odd, finding.root_cause);
   const std::vector<bool> shown = chosen(groups);
-  std::size_t how_columns = 0;
-  std::size_t place_columns = 0;
-  for (const Group& group : groups) {
-    how_columns = std::max(how_columns, columns_of(how_of(*group.step, odd->device)));
-    place_columns = std::min<std::size_t>(std::max(place_columns, columns_of(place_of(*group.step))), 28);
-  }
+  // The step that brought it to its device is the one to know more of.
+  const auto arrives = [](const Group& group) { return group.step->how != trace::How::derived; };
+  const auto arrival = std::ranges::find_if(groups, arrives);
+  const auto calls = arrival != groups.end() ? returned_calls(*arrival->step, finding) : std::vector<const Frame*>();
+  Columns columns;
+  for (const Group& group : groups) columns.fit(how_of(*group.step, odd->device), place_of(*group.step));
+  for (const Frame* call : calls) columns.fit(kCalled, short_place(*call));
 
   Lines lines;
   const std::string device = cut_right(odd->device, 16);
@@ -107,12 +149,13 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
     if (skipped > 0) lines.push_back("    " + painted(style, Paint::faint, "… " + counted(skipped, "more step")));
     skipped = 0;
     const LineageStep& step = *groups[i].step;
-    const std::string place = pad_right(cut_middle(place_of(step), place_columns), place_columns);
-    const std::string code = code_of(step, finding);
-    const std::size_t used = 4 + how_columns + 2 + place_columns + 2;
-    std::string line = groups[i].is_cause ? "  " + painted(style, Paint::good, "▸") + " " : "    ";
-    line += pad_right(how_of(step, odd->device), how_columns) + "  " + painted(style, Paint::place, place) + "  ";
-    lines.push_back(line + cut_right(code, style.width - std::min(used, style.width - 8)));
+    lines.push_back(marker_of(groups[i].is_cause, style) +
+                    row(columns, how_of(step, odd->device), place_of(step), code_of(step, finding), style));
+    if (&groups[i] != std::to_address(arrival)) continue;
+    for (const Frame* call : calls) {
+      lines.push_back(marker_of(is_at(finding.root_cause, *call), style) +
+                      row(columns, kCalled, short_place(*call), bare_source(call->source), style));
+    }
   }
   return lines;
 }

@@ -126,21 +126,27 @@ enum class How : std::uint8_t {
   created = 1,  // a factory made the value on its device
   moved = 2,    // the value was copied there from another device
   derived = 3,  // computed from a value that was there already: `parent`
+  called = 4,   // no step, but a call on the way to one: made at `site`, within the call `parent`
 };
 
 // One step in the history of a value's device. A node never changes; equal nodes are the same node, so a training loop
 // comes back to the nodes of its first iteration. Chains are cut at kMaxLineageDepth: there `parent` is the origin.
+//
+// A step that brought the value to its device knows the calls that led to it: `calls` is a `called` node, of the call
+// of the function that the step's user line stands in; 0 where they are not known. Of those, the kMaxCalls innermost
+// are kept.
 struct LineageNode {
   LineageId parent;  // the operand that the device was taken from, as it was then; for `moved`, the value copied
   SiteId site;
   OperatorId op;
   DeviceSlot device;
   How how;
-  std::uint8_t depth;  // nodes between this one and its origin
-  std::uint8_t reserved[3];
+  std::uint32_t depth : 8;   // nodes between this one and its origin
+  std::uint32_t calls : 24;  // a LineageId
 };
 static_assert(sizeof(LineageNode) == 16);
 inline constexpr std::uint8_t kMaxLineageDepth = 24;
+inline constexpr std::size_t kMaxCalls = 8;
 
 // The last operators of one thread, newest at index (next - 1) % kRingEntries. One thread writes; any may read.
 struct RingEntry {

@@ -38,6 +38,8 @@ class Builder {
 
 }  // namespace
 
+static_assert(kMaxFileSize / sizeof(LineageNode) < std::size_t{1} << 24, "a LineageId fits into LineageNode::calls");
+
 FileLayout make_layout(std::uint64_t requested) noexcept {
   if (requested == 0) requested = kDefaultFileSize;
   Builder builder(std::clamp(requested, kMinFileSize, kMaxFileSize) / kPage * kPage);

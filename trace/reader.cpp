@@ -63,19 +63,32 @@ std::optional<LineageNode> TraceFile::lineage(LineageId id) const {
   if (id == LineageId::none) return std::nullopt;
   const auto node =
       copied<LineageNode>(entry(SectionKind::lineage, static_cast<std::uint32_t>(id), sizeof(LineageNode)));
-  return node && node->how >= How::created && node->how <= How::derived ? node : std::nullopt;
+  return node && node->how >= How::created && node->how <= How::called ? node : std::nullopt;
 }
 
 std::vector<LineageNode> TraceFile::lineage_chain(LineageId id) const {
   std::vector<LineageNode> chain;
   while (chain.size() < kMaxChain) {
     const std::optional<LineageNode> node = lineage(id);
-    if (!node) break;
+    if (!node || node->how == How::called) break;
     chain.push_back(*node);
     if (node->parent >= id) break;  // a parent is always stored before its children
     id = node->parent;
   }
   return chain;
+}
+
+std::vector<SiteId> TraceFile::calls_of(const LineageNode& step) const {
+  std::vector<SiteId> calls;
+  LineageId id{step.calls};
+  while (calls.size() < kMaxCalls) {
+    const std::optional<LineageNode> call = lineage(id);
+    if (!call || call->how != How::called) break;
+    calls.push_back(call->site);
+    if (call->parent >= id) break;
+    id = call->parent;
+  }
+  return calls;
 }
 
 std::string_view TraceFile::source_line(StringId file, std::int32_t line) const {

@@ -127,12 +127,10 @@ Site Recorder::site(SiteId id) const noexcept {
 
 LineageId Recorder::add_lineage(const LineageNode& node) noexcept {
   std::byte* const base = writable();
-  if (base == nullptr || node.how < How::created || node.how > How::derived) return LineageId::none;
-  LineageNode entry = node;
-  std::memset(entry.reserved, 0, sizeof(entry.reserved));
+  if (base == nullptr || node.how < How::created || node.how > How::called) return LineageId::none;
   std::uint64_t halves[2];
-  static_assert(sizeof(halves) == sizeof(entry) && offsetof(LineageNode, how) >= sizeof(std::uint64_t));
-  std::memcpy(halves, &entry, sizeof(entry));
+  static_assert(sizeof(halves) == sizeof(node) && offsetof(LineageNode, how) >= sizeof(std::uint64_t));
+  std::memcpy(halves, &node, sizeof(node));
   const std::uint64_t hash = hash_bytes(halves, sizeof(halves));
   auto* const nodes = reinterpret_cast<std::uint64_t*>(section(base, SectionKind::lineage));
   const auto equal = [&](std::uint32_t id) {

@@ -109,17 +109,6 @@ bool is_constructor(const Frame& place) {
          place.function == "<module>";
 }
 
-// The last that the process could follow it to. What a constructor keeps, it was given: that is no decision.
-const Evidence* device_decided_at(const Operand& operand, const Finding& finding) {
-  const Evidence* last = nullptr;
-  for (const Evidence& evidence : operand.evidence) {
-    if (evidence.kind == trace::EvidenceKind::device_from && is_changeable(evidence.at, finding)) last = &evidence;
-  }
-  if (last == nullptr) return nullptr;
-  const bool stored = last->text.starts_with("self.");
-  return stored && is_constructor(last->at) && !names_device_itself(last->at) ? nullptr : last;
-}
-
 bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }

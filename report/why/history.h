@@ -44,9 +44,6 @@ bool names_device_itself(const Frame& place);
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
-// Where the program decided on the device that the operand got by way of an attribute or an argument; null where that
-// is not known.
-const Evidence* device_decided_at(const Operand& operand, const Finding& finding);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 

@@ -27,11 +27,27 @@ Explanation handed_back(const Evidence& passed, const Evidence& sibling, const s
                   device + "."}};
 }
 
+// `Batch(self.data.to(device), self.mask)`
+Explanation left_by_itself(const Evidence& left, const Pair& pair, const Finding& finding) {
+  const std::string device = spoken_device(pair.wanted.device);
+  return {cause_at(left.at, pair.odd,
+                   "This line moves a `" + type_of_path(left.text) + "`, but hands `" +
+                       std::string(attribute_of_path(left.text)) + "` on as it is: on " +
+                       spoken_device(pair.odd.device) + ". What it meets is on " + device + "."),
+          Fix{left.at.file, left.at.line,
+              "Move `" + std::string(attribute_of_path(left.text)) + "` here, too; or move " + mention(pair.odd) +
+                  " where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) +
+                  "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (const Evidence* left = place_of(pair->odd, trace::EvidenceKind::left_by_own_move, finding)) {
+    return left_by_itself(*left, *pair, finding);
+  }
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
   const Evidence* kept = evidence_of(pair->odd, trace::EvidenceKind::computed_from);

@@ -6,6 +6,7 @@
 
 #include "report/frames.h"
 #include "report/statement_text.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -20,15 +21,14 @@ std::string on_which(const Operand& odd) {
                       : ", on " + odd.device + ", the default device of that moment, because none is given";
 }
 
-Explanation told_from(const Evidence& decided, const Pair& pair, const LineageStep& origin) {
-  RootCause cause =
-      cause_at(decided.at, pair.odd,
-               mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
-                   spoken_device(pair.odd.device) + " because of `" + decided.text + "`, which gets its value here.");
+Explanation told_from(const Decision& decided, const Pair& pair, const LineageStep& origin, const Finding& finding) {
+  RootCause cause = cause_at(decided.at, pair.odd,
+                             mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
+                                 spoken_device(pair.odd.device) + " " + because_of(decided) + ".");
   return {std::move(cause),
           Fix{decided.at.file, decided.at.line,
-              "Let `" + decided.text + "` be on " + spoken_device(pair.wanted.device) + " here; or make it on " +
-                  spoken_device(pair.wanted.device) + " in " + short_place(origin.at) + ", whatever is given."}};
+              change_of(decided, pair, finding) + "; or make it on " + spoken_device(pair.wanted.device) + " in " +
+                  short_place(origin.at) + ", whatever is given."}};
 }
 
 // `Cache(size, ids.device)`: the device of another value, and no setting.
@@ -49,19 +49,38 @@ bool is_device_of_value(const Frame& place) {
 
 // A constructor makes what it keeps for all that will use it. Where these are on several accelerators, no device that
 // it is given is right for all of them.
-bool is_one_for_all(const LineageStep& origin, const Evidence& decided, const Pair& pair) {
+bool is_one_for_all(const LineageStep& origin, const Decision& decided, const Pair& pair) {
   return on_accelerator(pair.odd) && on_accelerator(pair.wanted) && is_constructor(origin.at) &&
-         origin.at.function != "<module>" && !decided.text.starts_with("self.") && is_device_of_value(decided.at);
+         origin.at.function != "<module>" && !decided.name.starts_with("self.") && is_device_of_value(decided.at);
 }
 
-Explanation one_for_all(const Evidence& decided, const LineageStep& origin, const Pair& pair) {
+Explanation one_for_all(const Decision& decided, const LineageStep& origin, const Pair& pair) {
   return {cause_at(origin.at, pair.odd,
-                   mention_first(pair.odd) + " begins in this line, on `" + decided.text + "`, which is " +
+                   mention_first(pair.odd) + " begins in this line, on `" + decided.name + "`, which is " +
                        pair.odd.device + ", the device of another value in " + short_place(decided.at) +
                        ". What uses it is not all there: what it meets is on " + pair.wanted.device + "."),
           Fix{origin.at.file, origin.at.line,
               "Make each on the device of what uses it, here " + pair.wanted.device +
                   ", instead of one device for all; or move it where it is used."}};
+}
+
+// An attribute that says a device does not move with a model; what is made on it later meets weights that did.
+const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const Evidence* attribute = attribute_between(pair.odd, trace::EvidenceKind::device_from, finding);
+  const bool used_later = attribute != nullptr && is_constructor(attribute->at) && !is_constructor(origin.at);
+  return used_later && is_weight(pair.wanted) && newest_move_of(pair.wanted) != nullptr ? attribute : nullptr;
+}
+
+Explanation made_on_attribute(const Evidence& attribute, const LineageStep& origin, const Pair& pair) {
+  const LineageStep& move = *newest_move_of(pair.wanted);
+  return {cause_at(attribute.at, pair.odd,
+                   mention_first(pair.odd) + " begins in " + short_place(origin.at) + " on `" + attribute.text +
+                       "`, which this line stores: " + spoken_device(pair.odd.device) + ". " +
+                       mention_first(pair.wanted) + " was moved to " + spoken_device(pair.wanted.device) + " in " +
+                       short_place(move.at) + ", which the attribute does not follow."),
+          Fix{origin.at.file, origin.at.line,
+              "Take the device from the weights that it meets instead of `" + attribute.text +
+                  "`, or store that anew where these are moved."}};
 }
 
 // "to(self.device)", behind the call that made it in the same line. It left the value where it was: a move that does
@@ -105,9 +124,12 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
             move_call(pair->odd, pair->wanted) + "`";
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
-  const Evidence* decided = device_decided_at(pair->odd, finding);
-  if (decided != nullptr && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
-  if (decided != nullptr) return told_from(*decided, *pair, *origin);
+  if (const Evidence* attribute = left_attribute(*origin, *pair, finding)) {
+    return made_on_attribute(*attribute, *origin, *pair);
+  }
+  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  if (decided && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
+  if (decided) return told_from(*decided, *pair, *origin, finding);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause = cause_at(origin->at, pair->odd,
                              mention_first(pair->odd) + " begins in this line" +

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -21,6 +23,16 @@ bool asks_to_move(const Evidence& stay, const Operand& odd) {
   return std::ranges::none_of(odd.lineage, same_call) && (text.find(".to(") != text.npos || names_device(stay.at));
 }
 
+Explanation left_as_told(const Decision& told, const Evidence& stay, const Pair& pair, const Finding& finding) {
+  const std::string here = spoken_device(pair.odd.device);
+  RootCause cause = cause_at(told.at, pair.odd,
+                             short_place(stay.at) + " leaves " + mention(pair.odd) + " on " + here + ", " +
+                                 because_of(told) + ". What it meets is on " + spoken_device(pair.wanted.device) + ".");
+  return {std::move(cause), Fix{told.at.file, told.at.line,
+                                change_of(told, pair, finding) + "; or move it where it is used: `" +
+                                    move_call(pair.odd, pair.wanted) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> move_did_nothing(const Finding& finding) {
@@ -29,7 +41,9 @@ std::optional<Explanation> move_did_nothing(const Finding& finding) {
   const Evidence* stay = place_of(pair->odd, trace::EvidenceKind::stayed_at, finding);
   if (stay == nullptr || same_line(stay->at, *finding.where) || !asks_to_move(*stay, pair->odd)) return std::nullopt;
   // Who gave it that device is known: that line is nearer to the mistake than the one that did as it was told.
-  if (device_decided_at(pair->odd, finding) != nullptr) return std::nullopt;
+  if (decision_of(pair->odd, trace::EvidenceKind::device_from, finding)) return std::nullopt;
+  const auto told = decision_of(pair->odd, trace::EvidenceKind::stay_from, finding);
+  if (told && is_final(*told) && is_device_argument(*told)) return left_as_told(*told, *stay, *pair, finding);
   const std::string here = spoken_device(pair->odd.device);
   const std::string call = call_at(stay->at);
   const std::string what = call.empty() ? "the move in this line" : "`" + call + "`";

@@ -1,9 +1,6 @@
 // Somebody put the value on its device: `.cpu()`, `.to("cuda:1")`, or `.to()` of the module that it was computed with.
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -14,29 +11,26 @@ namespace devsan::report::why {
 namespace {
 
 // An attribute that says where to, and that is stored now and then: each store decides for all that come after it.
-bool is_changing_target(const Evidence& decided) {
-  return decided.text.starts_with("self.") && !is_constructor(decided.at);
+bool is_changing_target(const Decision& decided) {
+  return decided.name.starts_with("self.") && !is_constructor(decided.at);
 }
 
-// An argument that says where to, and that the only call of its function gives, or leaves at its default. One that goes
-// by another name is a tensor or a model, whose device is followed for good reasons mostly.
-bool is_device_argument(const Evidence& decided) {
-  constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
-  const auto is_part = [&](std::string_view name) { return decided.text.find(name) != decided.text.npos; };
-  return !decided.text.starts_with("self.") && std::ranges::any_of(kNames, is_part);
+// A constructor does as it is told; what runs later could look where the value is needed, unless its caller tells it in
+// so many words to go elsewhere. `kept`: an attribute does.
+bool obeys(const LineageStep& move, const Decision& decided, bool kept) {
+  return is_device_argument(decided) && (is_constructor(move.at) || (is_final(decided) && !kept));
 }
 
-Explanation told_to_move(const Evidence& decided, const LineageStep& move, const Pair& pair) {
+Explanation told_to_move(const Decision& decided, const LineageStep& move, const Pair& pair, const Finding& finding) {
   RootCause cause =
       cause_at(decided.at, pair.odd,
-               short_place(move.at) + " puts it on " + spoken_device(pair.odd.device) + ", which is what `" +
-                   decided.text + "` is by this line. What it meets is on " + spoken_device(pair.wanted.device) + ".");
+               short_place(move.at) + " puts it on " + spoken_device(pair.odd.device) + ", " + because_of(decided) +
+                   ". What it meets is on " + spoken_device(pair.wanted.device) + ".");
   return {std::move(cause), Fix{decided.at.file, decided.at.line,
-                                "Let `" + decided.text + "` be on " + spoken_device(pair.wanted.device) +
-                                    " here; or move the value where it is used."}};
+                                change_of(decided, pair, finding) + "; or move the value where it is used."}};
 }
 
-std::string change_of(const LineageStep& move, const Pair& pair, const Finding& finding) {
+std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
   const std::string used =
@@ -55,10 +49,10 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
-  const Evidence* decided = device_decided_at(pair->odd, finding);
-  if (decided != nullptr && is_changing_target(*decided)) {
+  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,
-                               short_place(move->at) + " moves it to `" + decided->text +
+                               short_place(move->at) + " moves it to `" + decided->name +
                                    "`, which gets its value here: " + spoken_device(pair->odd.device) +
                                    " by then. What it meets is on " + spoken_device(pair->wanted.device) + ".");
     return Explanation{std::move(cause),
@@ -67,15 +61,14 @@ std::optional<Explanation> moved_away(const Finding& finding) {
                            "used, in " +
                                short_place(move->at) + "."}};
   }
-  // A constructor does as it is told; what runs later could look where the value is needed.
-  const bool obeys = is_constructor(move->at) && decided != nullptr && is_device_argument(*decided);
-  if (obeys) return told_to_move(*decided, *move, *pair);
+  const bool kept = attribute_between(pair->odd, trace::EvidenceKind::device_from, finding) != nullptr;
+  if (decided && obeys(*move, *decided, kept)) return told_to_move(*decided, *move, *pair, finding);
   const bool itself = move == &pair->odd.lineage.front();
   RootCause cause = cause_at(move->at, pair->odd,
                              std::string("This line puts ") + (itself ? "it" : "the value that it is computed from") +
                                  " on " + spoken_device(pair->odd.device) + "; what it meets is on " +
                                  spoken_device(pair->wanted.device) + ".");
-  return Explanation{std::move(cause), Fix{move->at.file, move->at.line, change_of(*move, *pair, finding)}};
+  return Explanation{std::move(cause), Fix{move->at.file, move->at.line, change_of_move(*move, *pair, finding)}};
 }
 
 }  // namespace devsan::report::why

@@ -2,6 +2,7 @@
 // itself. The operand that meets it looks odd, for it is on the CPU; but so is nearly all of the model.
 #include <string_view>
 
+#include "report/why/decision.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -35,11 +36,11 @@ std::optional<Explanation> weight_apart(const Finding& finding) {
   if (elsewhere == nullptr || made == nullptr || made->how != trace::How::created) return std::nullopt;
   const Rest rest(elsewhere->text);
   if (rest.device != pair->odd.device) return std::nullopt;
-  const Evidence* decided = device_decided_at(pair->wanted, finding);
-  const Frame& place = decided != nullptr ? decided->at : made->at;
+  const auto decided = decision_of(pair->wanted, trace::EvidenceKind::device_from, finding);
+  const Frame& place = decided ? decided->at : made->at;
   if (!is_changeable(place, finding)) return std::nullopt;
   std::string why = mention_first(pair->wanted) + " is made on " + spoken_device(pair->wanted.device);
-  why += decided != nullptr ? " because of `" + decided->text + "`, which gets its value here; " : " here; ";
+  why += decided ? " " + because_of(*decided) + "; " : " here; ";
   why += std::string(rest.share) + " parameters and buffers of `" + std::string(rest.model) + "` are on " +
          spoken_device(rest.device) + ".";
   return Explanation{

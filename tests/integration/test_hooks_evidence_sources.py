@@ -129,7 +129,20 @@ def of_two_calls():
     gpu() + called_twice("cpu")  # @two calls
 
 
-for body in (attribute, constructor, arguments, stored_twice, literal, of_two_calls):
+class Pool:
+    def __init__(self, device):
+        self.device = device  # @pooled
+
+    def make(self):
+        return torch.ones(3, device=self.device)
+
+
+def of_two_constructors():
+    pools = Pool("cuda"), Pool("cpu")
+    gpu() + pools[1].make()  # @two constructors
+
+
+for body in (attribute, constructor, arguments, stored_twice, literal, of_two_calls, of_two_constructors):
     attempt(body)
 """
 
@@ -137,14 +150,21 @@ for body in (attribute, constructor, arguments, stored_twice, literal, of_two_ca
 def test_a_device_is_followed_through_attributes_and_arguments(run_python):
     evidence = Evidence(run_python(DEVICES, sim=1), DEVICES)
     assert evidence.of("attribute", "device-from") == [("remembered", "self.home")]
-    assert evidence.of("constructor", "device-from") == [("kept", "self.device"), ("constructed", "device")]
+    assert evidence.of("constructor", "device-from") == [("kept", "self.device"), ("constructed", 'device="cpu"')]
     assert evidence.of("argument", "device-from") == [("mask call", "lengths"), ("masked call", "lengths")]
+
+
+def test_of_several_calls_the_one_that_was_made_gave_the_device(run_python):
+    evidence = Evidence(run_python(DEVICES, sim=1), DEVICES)
+    assert evidence.of("two calls", "device-from") == [("two calls", "device")]
 
 
 def test_a_device_of_several_sources_or_of_none_is_not_followed(run_python):
     evidence = Evidence(run_python(DEVICES, sim=1), DEVICES)
-    for mark in ("twice", "literal", "two calls"):
+    for mark in ("twice", "literal"):
         assert evidence.of(mark, "device-from") == [], mark
+    # Which of the two made the object is not known any more.
+    assert evidence.of("two constructors", "device-from") == [("pooled", "self.device")]
 
 
 MODULES = PROLOGUE + """

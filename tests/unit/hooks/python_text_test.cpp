@@ -94,7 +94,7 @@ TEST_CASE("A statement goes on to the last bracket that is closed") {
   const SourceLines lines("a = 1\nx = f(  # why\n    1,\n    g(2))\nb = 2");
   CHECK(lines.count() == 5);
   CHECK(statement_at(lines, 1) == "a = 1");
-  CHECK(statement_at(lines, 2) == "x = f(   1, g(2))");
+  CHECK(statement_at(lines, 2) == "x = f( 1, g(2))");
   CHECK(lines[0].empty());
   CHECK(lines[6].empty());
 }

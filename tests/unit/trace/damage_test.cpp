@@ -235,6 +235,17 @@ TEST_CASE("a chain of lineage that turns on itself ends") {
   CHECK(trace.lineage_chain(LineageId{3}).size() == 3);
 }
 
+TEST_CASE("calls that turn on themselves end") {
+  const DamagedFile file;
+  Bytes bytes = sample();
+  const std::uint64_t nodes = section(header_of(bytes), SectionKind::lineage).offset;
+  put<std::uint8_t>(bytes, nodes + sizeof(LineageNode) + offsetof(LineageNode, how), 4);
+  put<std::uint32_t>(bytes, nodes + sizeof(LineageNode), 1);  // within itself
+  put<std::uint32_t>(bytes, nodes + 2 * sizeof(LineageNode) + offsetof(LineageNode, how) + 1, 1 << 8);
+  const TraceFile trace = file.readable(bytes);
+  CHECK(trace.calls_of(*trace.lineage(LineageId{2})).size() == 1);
+}
+
 TEST_CASE("nothing in a file makes the reader look elsewhere, crash or run on") {
   const DamagedFile file;
   std::mt19937 random(4711);

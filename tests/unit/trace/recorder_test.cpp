@@ -133,14 +133,38 @@ TEST_CASE("equal entries get one id") {
   CHECK(recorder->add_site({here, here}) == recorder->add_site({here, here}));
   CHECK(recorder->add_site({here, {}}) == recorder->add_site({here, here}));
   CHECK(recorder->add_site({}) == SiteId::none);
-  LineageNode node{LineageId::none, SiteId{1}, OperatorId{1}, DeviceSlot{1}, How::created, 0, {1, 2, 3}};
+  LineageNode node{LineageId::none, SiteId{1}, OperatorId{1}, DeviceSlot{1}, How::created, 0, 0};
   const LineageId first = recorder->add_lineage(node);
-  node.reserved[0] = 9;
   CHECK(recorder->add_lineage(node) == first);
   node.how = How{};
   CHECK(recorder->add_lineage(node) == LineageId::none);
   CHECK(recorder->intern_device("cpu") == recorder->intern_device("cpu"));
   CHECK(read_trace(*recorder).header().lineage_used == 2);
+}
+
+TEST_CASE("the calls that led to a step are read back, the innermost first") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  LineageId call = LineageId::none;
+  for (std::uint32_t site = 12; site > 0; --site) {
+    call = recorder->add_lineage({call, SiteId{site}, OperatorId::none, DeviceSlot::none, How::called, 0, 0});
+  }
+  LineageNode step{LineageId::none, SiteId{20}, OperatorId{1}, DeviceSlot{1}, How::created, 0, 0};
+  step.calls = static_cast<std::uint32_t>(call) & 0xFFFFFF;
+  const LineageId created = recorder->add_lineage(step);
+  step.calls = 0;
+  CHECK(recorder->add_lineage(step) != created);
+
+  const TraceFile trace = read_trace(*recorder);
+  const auto chain = trace.lineage_chain(created);
+  REQUIRE(chain.size() == 1);
+  const std::vector<SiteId> sites = trace.calls_of(chain[0]);
+  REQUIRE(sites.size() == kMaxCalls);
+  CHECK(sites.front() == SiteId{1});
+  CHECK(sites.back() == SiteId{kMaxCalls});
+  CHECK(trace.calls_of(step).empty());
+  step.calls = static_cast<std::uint32_t>(created) & 0xFFFFFF;  // no call
+  CHECK(trace.calls_of(step).empty());
 }
 
 TEST_CASE("names that differ little are told apart and found again") {

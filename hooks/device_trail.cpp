@@ -1,0 +1,182 @@
+#include "hooks/device_trail.h"
+
+#include <string_view>
+
+#include "hooks/evidence.h"
+#include "hooks/runtime.h"
+#include "trace/function_names.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxStops = 6;
+
+std::string_view function_of(const trace::Position& at) {
+  return runtime.recorder->string(at.function);
+}
+
+// "fill" of "Net.fill", and of "Net.fill.<locals>.<listcomp>".
+std::string_view own_name(const trace::Position& at) {
+  const std::string_view function = trace::function_around(function_of(at));
+  return function.substr(function.rfind('.') + 1);
+}
+
+bool is_comprehension(const trace::Position& at) {
+  return trace::function_around(function_of(at)) != function_of(at);
+}
+
+// Who asks another value for its device, as `x.device`, has decided: how that value came there is its own history.
+std::string followed_on(std::string_view value) {
+  const bool of_value = value.ends_with(".device") && value != "self.device";
+  return of_value ? std::string() : device_reference(value);
+}
+
+// The line that called the function is known, whatever it gives.
+Given known_call(const Given& given) {
+  return given.by == Given::By::nobody || given.by == Given::By::others ? Given{Given::By::value, ""} : given;
+}
+
+}  // namespace
+
+DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls)
+    : frames_{begin}, frame_(0), file_(begin.file), line_(begin.line) {
+  for (trace::LineageId id{calls}; id != trace::LineageId::none && frames_.size() <= trace::kMaxCalls;) {
+    const trace::LineageNode call = runtime.recorder->lineage(id);
+    if (call.how != trace::How::called) break;
+    frames_.push_back(runtime.recorder->site(call.site).user);
+    id = call.parent;
+  }
+}
+
+std::vector<DeviceTrail::Stop> DeviceTrail::follow(std::string expression) {
+  std::vector<Stop> stops;
+  while (!expression.empty() && stops.size() < kMaxStops) {
+    const bool attribute = expression.starts_with("self.") && is_identifier(expression.substr(5));
+    std::string text = expression;
+    std::optional<std::string> value;
+    if (attribute) value = stored_attribute(expression);
+    if (is_identifier(expression)) value = given_argument(text);
+    if (!value) break;
+    stops.push_back({position_here(), text});
+    expression = followed_on(*value);
+  }
+  return stops;
+}
+
+const SourceLines& DeviceTrail::lines(trace::StringId file) {
+  if (!lines_ || lines_of_ != file) lines_.emplace(files_.whole(file));
+  lines_of_ = file;
+  return *lines_;
+}
+
+trace::Position DeviceTrail::position_here() {
+  const bool calling = frame_ && frames_[*frame_].line == line_;
+  return calling ? frames_[*frame_] : position_at(file_, line_, qualified_function(lines(file_), line_));
+}
+
+// Also finds out whether one of the frames is there.
+void DeviceTrail::stand_at(trace::StringId file, int line) {
+  file_ = file;
+  line_ = line;
+  const int definition = enclosing_line(lines(file), line, "def ");
+  const std::string name = definition != 0 ? defined_name(lines(file)[definition], "def ") : "";
+  std::optional<std::size_t> found;
+  for (std::size_t k = frame_.value_or(0); k < frames_.size() && !found; ++k) {
+    const bool inside = frames_[k].file == file && frames_[k].line > definition && own_name(frames_[k]) == name &&
+                        enclosing_line(lines(file), frames_[k].line, "def ") == definition;
+    if (inside) found = k;
+  }
+  frame_ = found;
+}
+
+std::optional<DeviceTrail::Function> DeviceTrail::function_here() {
+  const SourceLines& here = lines(file_);
+  const int definition = enclosing_line(here, line_, "def ");
+  if (definition == 0) return std::nullopt;
+  const int type = enclosing_line(here, definition, "class ");
+  std::string name = defined_name(here[definition], "def ");
+  if (name == "__init__" && type != 0) name = defined_name(here[type], "class ");
+  return Function{definition, std::move(name), type != 0 && is_bound(statement_at(here, definition))};
+}
+
+// What the only line in the class stores that gives the attribute something else than None.
+std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expression) {
+  const SourceLines& here = lines(file_);
+  const int type = enclosing_line(here, line_, "class ");
+  if (type == 0) return std::nullopt;
+  const std::size_t outer = indentation(here[type]);
+  int found = 0;
+  std::string value;
+  for (int k = type + 1; k <= here.count(); ++k) {
+    const std::string_view text = here[k];
+    if (is_blank(text)) continue;
+    if (indentation(text) <= outer) break;
+    if (text.find(expression) == text.npos) continue;
+    const auto assigned = assigned_to(statement_at(here, k), expression);
+    if (!assigned || *assigned == "None") continue;
+    if (found != 0) return std::nullopt;
+    found = k;
+    value = *assigned;
+  }
+  if (found == 0) return std::nullopt;
+  stand_at(file_, found);
+  return value;
+}
+
+std::optional<std::string> DeviceTrail::given_argument(std::string& expression) {
+  const auto function = function_here();
+  if (!function) return std::nullopt;
+  const auto parameter = parameter_of(statement_at(lines(file_), function->definition), expression);
+  if (!parameter || (function->bound && parameter->index == 0u)) return std::nullopt;
+  Given given = frame_ ? given_by_caller(*function, *parameter) : given_by_only_call(*function, *parameter);
+  if (given.by == Given::By::nobody) return std::nullopt;
+  if (given.by == Given::By::standard) expression += "=" + given.text;
+  return given.by == Given::By::value ? std::move(given.text) : std::string();
+}
+
+// The source of a call; where no columns are known, that of the statement from the call of `name` on.
+std::string DeviceTrail::call_source(const trace::Position& at, const std::string& name) {
+  const SourceLines& there = lines(at.file);
+  if (at.column >= 0) return text_between(there, {at.line, at.column, at.end_line, at.end_column});
+  const std::string statement = statement_at(there, at.line);
+  const std::size_t begin = call_in(statement, name);
+  if (begin == statement.npos) return "";
+  const std::size_t closing = closing_of(statement, begin + name.size());
+  return closing == statement.npos ? "" : statement.substr(begin, closing + 1 - begin);
+}
+
+Given DeviceTrail::given_by_caller(const Function& function, const Parameter& parameter) {
+  std::size_t k = *frame_;
+  while (k < frames_.size() && is_comprehension(frames_[k])) ++k;
+  for (++k; k < frames_.size(); ++k) {
+    const auto call = call_text(call_source(frames_[k], function.name));
+    if (!call) return {};
+    const Given given = given_for(parameter, *call, function.bound);
+    if (given.by == Given::By::others) continue;
+    frame_ = k;
+    file_ = frames_[k].file;
+    line_ = frames_[k].line;
+    return known_call(given);
+  }
+  return {};
+}
+
+Given DeviceTrail::given_by_only_call(const Function& function, const Parameter& parameter) {
+  const SourceLines& here = lines(file_);
+  int found = 0;
+  for (int k = 1; k <= here.count(); ++k) {
+    const std::size_t at = call_in(here[k], function.name);
+    if (at == std::string_view::npos) continue;
+    const bool again = call_in(here[k].substr(at + 1), function.name) != std::string_view::npos;
+    if (found != 0 || again) return {};
+    found = k;
+  }
+  if (found == 0) return {};
+  const auto call = call_text(call_source({file_, {}, found, found, -1, -1}, function.name));
+  if (!call) return {};
+  stand_at(file_, found);
+  return known_call(given_for(parameter, *call, function.bound));
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,57 @@
+// Follows the expression that a device is named by through the program's source: an attribute to the line that stores
+// it, a parameter to the call that gives it. The calls are those that were made, as far as the history has them; of
+// other functions, such as the constructor that stored an attribute, the only call in the file. Needs no interpreter.
+// May throw std::bad_alloc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hooks/python_calls.h"
+#include "hooks/python_text.h"
+#include "hooks/source_files.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+class DeviceTrail {
+ public:
+  // A device is named in the line of `begin`, to which `calls` (trace::LineageNode) led.
+  DeviceTrail(const trace::Position& begin, std::uint32_t calls);
+
+  struct Stop {
+    trace::Position at;
+    std::string text;  // what gets its device here; `name='cpu'` where a default gives it
+  };
+  // Where `expression` comes from, and where that does, and so on; empty where that is not known.
+  std::vector<Stop> follow(std::string expression);
+
+ private:
+  struct Function {
+    int definition;    // its line
+    std::string name;  // by which it is called: that of its class for a constructor
+    bool bound;
+  };
+
+  const SourceLines& lines(trace::StringId file);
+  std::optional<Function> function_here();
+  std::optional<std::string> stored_attribute(const std::string& expression);
+  std::optional<std::string> given_argument(std::string& expression);
+  Given given_by_caller(const Function& function, const Parameter& parameter);
+  Given given_by_only_call(const Function& function, const Parameter& parameter);
+  std::string call_source(const trace::Position& at, const std::string& name);
+  trace::Position position_here();
+  void stand_at(trace::StringId file, int line);
+
+  SourceFiles files_;
+  std::optional<SourceLines> lines_;
+  trace::StringId lines_of_ = trace::StringId::none;
+  std::vector<trace::Position> frames_;  // of the history, the innermost first
+  std::optional<std::size_t> frame_;     // in which `file_` and `line_` are
+  trace::StringId file_;
+  int line_;
+};
+
+}  // namespace devsan::hooks

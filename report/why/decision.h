@@ -1,0 +1,35 @@
+// Who decided on which device a value is made, or where it is moved to: a line that gives a device to what acts on it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "report/why/history.h"
+
+namespace devsan::report::why {
+
+struct Decision {
+  const Frame& at;
+  std::string name;      // the attribute or argument that says the device
+  std::string standard;  // its default, as Python text, where the call in this line does not give it; else empty
+};
+
+// The last line that the process could follow the device to, in code that can be changed. `kind`: device_from or
+// stay_from. None where a constructor merely keeps what it was given.
+std::optional<Decision> decision_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+
+// The attribute that has kept the device from where it was decided, or may have, until it was used; null where none did.
+const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+
+// Whether the line says the device in so many words, or leaves it at its default, rather than handing it on.
+bool is_final(const Decision& decision);
+// An argument that says a device by its name. One that goes by another name is a tensor or a model, whose device is
+// followed for good reasons mostly.
+bool is_device_argument(const Decision& decision);
+
+// "because of `device`, which gets its value here"; goes on from "it is on the CPU".
+std::string because_of(const Decision& decision);
+// "Let `device` be on cuda:0 here": the beginning of a sentence.
+std::string change_of(const Decision& decision, const Pair& pair, const Finding& finding);
+
+}  // namespace devsan::report::why
