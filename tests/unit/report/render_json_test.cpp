@@ -57,6 +57,16 @@ TEST_CASE("A finding carries everything of its contract") {
   CHECK_FALSE(json.contains("native_stack"));
 }
 
+TEST_CASE("A step of a history has the calls that led to it where they are known") {
+  Finding finding = samples::plain_attribute();
+  finding.operands[1].lineage.back().calls = {*finding.where};
+  const auto steps = rendered(samples::report_of({finding}))["findings"][0]["operands"][1]["lineage"];
+  CHECK_FALSE(steps[0].contains("calls"));
+  REQUIRE(steps[1]["calls"].size() == 1);
+  CHECK(steps[1]["calls"][0]["line"] == 23);
+  CHECK(steps[1]["calls"][0]["function"] == "Attention.forward");
+}
+
 TEST_CASE("Evidence is there where something was found out") {
   Finding finding = samples::plain_attribute();
   Evidence evidence;

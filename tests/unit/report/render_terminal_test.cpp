@@ -180,6 +180,31 @@ TEST_CASE("Columns beyond the line do no harm") {
   CHECK(shown(line_of_code("   \t ", 3, 9), {}).empty());
 }
 
+Frame call_at_line(int number, std::string source) {
+  Frame frame = line_of_code(std::move(source), -1, -1);
+  frame.line = frame.end_line = number;
+  return frame;
+}
+
+TEST_CASE("Calls that led to an operand's origin stand below it, but for those of the stack that failed") {
+  Finding finding = samples::plain_attribute();
+  LineageStep& origin = finding.operands[1].lineage.back();
+  origin.calls = {call_at_line(40, "    self.bias = bias_of(3)"), call_at_line(41, "net = Net()"),
+                  call_at_line(42, "nets = [build()]"), call_at_line(43, "run()")};
+  std::string text = render_finding(finding, kPlain);
+  CHECK_THAT(text, Contains("      called  model.py:40  self.bias = bias_of(3)\n") &&
+                       Contains("      called  model.py:42  nets = [build()]\n") && !Contains("run()"));
+  CHECK(widest_line(text) <= 80);
+  Frame caller = call_at_line(41, "net = Net()");
+  finding.stack.push_back(caller);
+  text = render_finding(finding, kPlain);
+  CHECK_THAT(text,
+             Contains("called  model.py:40") && !Contains("called  model.py:41") && !Contains("called  model.py:42"));
+  finding.root_cause->file = origin.calls.front().file;
+  finding.root_cause->line = 40;
+  CHECK_THAT(render_finding(finding, kPlain), Contains("  \u25b8   called  model.py:40"));
+}
+
 TEST_CASE("What is told of a finding's circumstances is not broken inside") {
   Finding finding = samples::plain_attribute();
   finding.ranks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};

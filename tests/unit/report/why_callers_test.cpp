@@ -1,0 +1,97 @@
+// Rules about who told the line that made or moved a value which device to use.
+#include <catch2/catch.hpp>
+
+#include "why_program.h"
+
+namespace devsan::report {
+namespace {
+
+using namespace why_program;
+using Catch::Matchers::Contains;
+using trace::EvidenceKind;
+using trace::NameKind;
+
+const Frame kMade = line(5, "mask_of", "    return torch.ones(n, device=device)", "torch.ones(n, device=device)");
+const Frame kMoved = line(6, "send", "    return x.to(device)", "x.to(device)");
+const Frame kCalled = line(12, "Batch.build", "        self.mask = mask_of(n)", "mask_of(n)");
+const Frame kTold = line(13, "Batch.build", "        self.mask = send(mask, 'cpu')", "send(mask, 'cpu')");
+
+TEST_CASE("A call that leaves the device of what it asks for at its default is the cause") {
+  Finding finding = add("mask");
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::device_from, kCalled, "device='cpu'");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "made_without_device");
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.root_cause->why, Contains("does not give `device`, whose default is `'cpu'`"));
+  CHECK_THAT(told.fix->text, Contains("Pass `device`: `mask_of(n, device='cuda:0')`"));
+}
+
+TEST_CASE("A call that tells a helper in so many words where to move a value is the cause") {
+  Finding finding = add("mask");
+  odd(finding).lineage = {moved(kMoved, "cpu"), created(kMade, "cuda:0")};
+  find(odd(finding), EvidenceKind::device_from, kTold, "device");
+  CHECK(explained(finding).rule == "moved_away");
+  CHECK(cause_line(explained(finding)) == 13);
+
+  SECTION("not where it hands on what it was told") {
+    odd(finding).evidence.clear();
+    find(odd(finding), EvidenceKind::device_from, line(13, "Batch.build", "        self.mask = send(mask, where)"),
+         "device");
+    CHECK(cause_line(explained(finding)) == 6);
+  }
+  SECTION("not where an attribute has kept it since") {
+    odd(finding).evidence.clear();
+    find(odd(finding), EvidenceKind::device_from, line(3, "Batch.__init__", "        self.device = device"),
+         "self.device");
+    find(odd(finding), EvidenceKind::device_from, kTold, "device");
+    CHECK(cause_line(explained(finding)) == 6);
+  }
+}
+
+TEST_CASE("A move that did nothing since its function was not given a device is put right by the caller") {
+  Finding finding = add("weight", NameKind::parameter);
+  odd(finding).lineage = {created(line(8, "Net.__init__", "        self.layer = nn.Linear(3, 3)"))};
+  find(odd(finding), EvidenceKind::stayed_at, line(9, "Net.__init__", "        self.to(device)", "self.to(device)"));
+  CHECK(cause_line(explained(finding)) == 9);
+  find(odd(finding), EvidenceKind::stay_from, kTold, "name");
+  CHECK(cause_line(explained(finding)) == 9);
+  odd(finding).evidence.pop_back();
+  find(odd(finding), EvidenceKind::stay_from, line(20, "main", "    net = Net(3)", "Net(3)"), "device='cpu'");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "move_did_nothing");
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.fix->text, Contains("Net(3, device='cuda:0')"));
+}
+
+TEST_CASE("An attribute that says a device does not follow the weights that what is made on it meets") {
+  Finding finding = add("noise");
+  odd(finding).lineage = {
+      created(line(15, "Flow.sample", "        noise = torch.randn(n, device=self.home)", "torch.randn(n)"))};
+  find(odd(finding), EvidenceKind::device_from, line(4, "Flow.__init__", "        self.home = device"), "self.home");
+  find(odd(finding), EvidenceKind::device_from, line(40, "main", "    flow = Flow(device)"), "device");
+  wanted(finding).is = NameKind::parameter;
+  CHECK(cause_line(explained(finding)) == 40);
+  wanted(finding).lineage = {moved(line(41, "main", "    flow.net.to('cuda:0')"), "cuda:0")};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "made_without_device");
+  CHECK(cause_line(told) == 4);
+  CHECK(told.fix->line == 15);
+}
+
+TEST_CASE("An object that hands a part of itself on as it is, when it is moved, is put right there") {
+  Finding finding = add("batch.mask", NameKind::attribute);
+  odd(finding).lineage = {created(line(2, "load", "    mask = torch.ones(3)", "torch.ones(3)"))};
+  find(odd(finding), EvidenceKind::held_by_object, {}, "Batch.mask");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(10, "Batch.__init__", "        self.mask = mask"),
+       "Batch.mask");
+  find(odd(finding), EvidenceKind::left_by_own_move,
+       line(14, "Batch.to", "        return Batch(self.data.to(device), self.mask)"), "Batch.mask");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_out_of_move");
+  CHECK(cause_line(told) == 14);
+  CHECK_THAT(told.root_cause->why, Contains("moves a `Batch`, but hands `mask` on"));
+}
+
+}  // namespace
+}  // namespace devsan::report
