@@ -1,5 +1,7 @@
 // A value made with the right device for one call, and kept: in an attribute, a dictionary, a global. Later calls,
 // after the model or the data has moved, get the old one.
+#include <algorithm>
+
 #include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -23,6 +25,15 @@ bool is_taken_from_weight(const LineageStep& stored, const LineageStep& arrival,
          !same_function(arrival.at, *finding.where);
 }
 
+// A cache was filled in this line with what was computed from something made elsewhere, which may be on another device
+// by the next call.
+bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& arrival) {
+  if (stored.how != trace::How::derived || same_function(stored.at, arrival.at)) return false;
+  return std::ranges::any_of(odd.evidence, [&](const Evidence& evidence) {
+    return evidence.kind == trace::EvidenceKind::cache_key_at && same_line(evidence.at, stored.at);
+  });
+}
+
 bool is_kept(const Operand& operand) {
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
   if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
@@ -40,7 +51,8 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
   // A factory without a device would make it on the CPU in every call: that is another mistake.
   const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
-                              !is_changeable(arrival->at, finding) || is_taken_from_weight(*stored, *arrival, finding);
+                              !is_changeable(arrival->at, finding) ||
+                              is_taken_from_weight(*stored, *arrival, finding) || is_memo(pair->odd, *stored, *arrival);
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
   RootCause cause = cause_at(stored->at, pair->odd,
                              mention_first(pair->odd) + " was made in this line in an earlier call, on " +

@@ -83,6 +83,21 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
                   "`, or store that anew where these are moved."}};
 }
 
+// A generator makes numbers on its own device alone: a factory that is given one cannot be told another device.
+bool is_drawn(const Frame& place) {
+  return call_at(place).find("generator=") != std::string::npos;
+}
+
+Explanation drawn_elsewhere(const LineageStep& origin, const Pair& pair, const std::string& device) {
+  const std::string call = call_at(origin.at);
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line, on " + spoken_device(pair.odd.device) +
+                       ", where the generator is that it is drawn from."),
+          Fix{origin.at.file, origin.at.line,
+              "Move what is drawn: `" + call + ".to(" + device + ")`; or make the generator on " +
+                  spoken_device(pair.wanted.device) + ". Numbers of another generator are other ones."}};
+}
+
 // "to(self.device)", behind the call that made it in the same line. It left the value where it was: a move that does
 // something is a step of the history.
 std::string move_behind(const Frame& place) {
@@ -115,6 +130,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (const std::string move = move_behind(origin->at); !move.empty()) return left_by_move(*origin, move, *pair);
   const bool named = names_device(origin->at);
   const std::string device = device_at(origin->at, pair->wanted, finding);
+  if (is_drawn(origin->at)) return drawn_elsewhere(*origin, *pair, device);
   const std::string edit = named ? "" : with_argument(call_at(origin->at), "device=" + device);
   std::string text = named          ? "Make it on " + spoken_device(pair->wanted.device)
                      : edit.empty() ? "Pass `device=" + device + "`"

@@ -4,6 +4,7 @@
 
 #include "report/frames.h"
 #include "report/statement_text.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -23,6 +24,12 @@ const LineageStep* sibling_moved(const Frame& place, const Pair& pair, const Fin
   return nullptr;
 }
 
+// Who told it which device to be on, in so many words or by saying nothing, is nearer to the mistake.
+bool decided_elsewhere(const Operand& odd, const Finding& finding) {
+  const auto decided = decision_of(odd, trace::EvidenceKind::device_from, finding);
+  return decided && is_final(*decided) && is_device_argument(*decided);
+}
+
 bool begins_here(const Operand& odd, const Finding& finding) {
   const LineageStep* arrival = arrival_of(odd);
   return arrival != nullptr && is_changeable(arrival->at, finding);
@@ -35,6 +42,7 @@ std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
+  if (decided_elsewhere(pair->odd, finding)) return std::nullopt;
   const bool loop = statement_of(bound->at.source).starts_with("for ");
   const bool taken_apart = only_takes_apart(bound->at.source);
   const LineageStep* sibling = taken_apart ? sibling_moved(bound->at, *pair, finding) : nullptr;

@@ -25,6 +25,8 @@ TEST_CASE("A call that leaves the device of what it asks for at its default is t
   CHECK(cause_line(told) == 12);
   CHECK_THAT(told.root_cause->why, Contains("does not give `device`, whose default is `'cpu'`"));
   CHECK_THAT(told.fix->text, Contains("Pass `device`: `mask_of(n, device='cuda:0')`"));
+  find(odd(finding), EvidenceKind::bound_at, line(29, "Net.forward", "    for mask in masks:"), "mask");
+  CHECK(cause_line(explained(finding)) == 12);
 }
 
 TEST_CASE("A call that tells a helper in so many words where to move a value is the cause") {
@@ -77,6 +79,28 @@ TEST_CASE("An attribute that says a device does not follow the weights that what
   CHECK(told.rule == "made_without_device");
   CHECK(cause_line(told) == 4);
   CHECK(told.fix->line == 15);
+}
+
+TEST_CASE("What is drawn from a generator is moved, since its factory can be told no other device") {
+  Finding finding = add("gate");
+  odd(finding).lineage = {created(
+      line(20, "Flip.draw", "        gate = torch.rand(4, generator=self.rng)", "torch.rand(4, generator=self.rng)"))};
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.fix->text, Contains("`torch.rand(4, generator=self.rng).to('cuda:0')`") && !Contains("device="));
+}
+
+TEST_CASE("A memo of what came from elsewhere is to blame, not where that came from") {
+  Finding finding = add("self._memo['mean']", NameKind::attribute);
+  const Frame stored = line(24, "Model.mean", "        self._memo['mean'] = torch.linalg.solve(k, self.y)");
+  odd(finding).lineage = {derived(stored),
+                          created(line(70, "<module>", "x = torch.randn(12, 2)", "torch.randn(12, 2)"))};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Model._memo['mean']");
+  CHECK(cause_line(explained(finding)) == 70);
+  find(odd(finding), EvidenceKind::cache_key_at, stored, "self._memo");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "kept_from_first_call");
+  CHECK(cause_line(told) == 24);
 }
 
 TEST_CASE("An object that hands a part of itself on as it is, when it is moved, is put right there") {
