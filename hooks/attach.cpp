@@ -8,6 +8,7 @@
 
 #include "hooks/boxed_call.h"
 #include "hooks/code_table.h"
+#include "hooks/meeting.h"
 #include "hooks/operator_table.h"
 #include "hooks/pending_copies.h"
 #include "hooks/python_frames.h"
@@ -63,7 +64,7 @@ void start_python() noexcept {
   runtime.recorder->add_notice(reason);
 }
 
-constexpr StreamWatch kStreamWatch = {
+constexpr DeviceWatch kDeviceWatch = {
     [](const void* event, int device, std::int64_t stream) {
       pending_copies.record_event(event, {device, stream});
     },
@@ -76,6 +77,7 @@ constexpr StreamWatch kStreamWatch = {
       pending_copies.host_saw_stream({device, stream});
     },
     [](int device) { pending_copies.host_saw_device(device); },
+    [](const char* message) { note_error(message); },
 };
 
 }  // namespace
@@ -117,6 +119,6 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   }
   start_python();
   start_boxed_demand();
-  host->stream_watch->store(&kStreamWatch, std::memory_order_release);
+  host->device_watch->store(&kDeviceWatch, std::memory_order_release);
   return hook_table();
 }

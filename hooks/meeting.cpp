@@ -75,13 +75,10 @@ void note_python_error(ThreadState& state) noexcept {
   keep_error(state, text);
 }
 
-// The host's allocator makes its error by another constructor than those of error_hook.cpp, and until torch 2.12
-// whoever throws an OutOfMemoryError calls them inline, simulated devices included, whose calls are not replaced: it is
-// read as it passes.
-void note_lack_of_memory(ThreadState& state) noexcept {
+// The host's allocator makes its error by another constructor than those of error_hook.cpp: it is read as it passes.
+void note_lack_of_host_memory(ThreadState& state) noexcept {
   const auto* type = static_cast<const std::type_info*>(state.thrown_type);
-  if (state.thrown == nullptr || type == nullptr) return;
-  if (*type != typeid(c10::Error) && *type != typeid(c10::OutOfMemoryError)) return;
+  if (state.thrown == nullptr || type == nullptr || *type != typeid(c10::Error)) return;
   const std::string& message = static_cast<const c10::Error*>(state.thrown)->msg();
   if (is_out_of_memory(message)) keep_error(state, message);
 }
@@ -89,7 +86,7 @@ void note_lack_of_memory(ThreadState& state) noexcept {
 // Keeps an error that Python raised, too. False where PyTorch's complaint was about something else than devices.
 bool has_device_error(ThreadState& state, const void* caller) noexcept {
   const Busy busy(state);
-  if (state.device_error == trace::StringId::none) note_lack_of_memory(state);
+  if (state.device_error == trace::StringId::none) note_lack_of_host_memory(state);
   if (state.device_error == trace::StringId::none && may_take_gil(state, caller)) note_python_error(state);
   return state.device_error != trace::StringId::none;
 }

@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 2;
+inline constexpr std::uint32_t kHooksAbi = 3;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -26,9 +26,10 @@ struct LibraryOptions {
   std::uint64_t simulated_memory = 0;  // bytes of each simulated device
 };
 
-// What becomes of streams and events, told to the hooks by whoever sees it: the simulation, before the call returns. A
-// stream is named by its device and PyTorch's id of it, an event by an address. Any thread may call.
-struct StreamWatch {
+// What becomes of a device's streams, events and memory, told to the hooks by whoever sees it: the simulation, before
+// the call returns. A stream is named by its device and PyTorch's id of it, an event by an address. Any thread may
+// call.
+struct DeviceWatch {
   void (*recorded)(const void* event, int device, std::int64_t stream);
   void (*destroyed)(const void* event);
   void (*waits_for)(int device, std::int64_t stream, const void* event);  // the stream, not the host
@@ -36,6 +37,8 @@ struct StreamWatch {
   void (*host_saw_event)(const void* event);
   void (*host_saw_stream)(int device, std::int64_t stream);
   void (*host_saw_device)(int device);
+  // An error with this text is about to be thrown: calls of the simulation are not replaced, so nobody else sees it.
+  void (*fails)(const char* message);
 };
 
 // Given to a library when it is loaded. Everything lives as long as the process.
@@ -51,7 +54,7 @@ struct HostServices {
   // To be called in a fork child that has a trace of its own now: writes the suppressions into it.
   void (*record_suppressions)();
   // Where the hooks, which are loaded last, leave what the simulation calls; null until then.
-  std::atomic<const StreamWatch*>* stream_watch;
+  std::atomic<const DeviceWatch*>* device_watch;
   // From now on the wrappers that wait for a demand (Replacement::on_demand) are called. Any thread, any number of
   // times; another thread's patching is waited for a moment only.
   void (*demand)();

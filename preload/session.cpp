@@ -42,7 +42,7 @@ constinit std::atomic<SimModuleCreated> g_module_created{nullptr};
 constinit FixedText<kOptionsSize> g_options_text;
 constinit HostServices g_services{};
 constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
-constinit std::atomic<const StreamWatch*> g_stream_watch{nullptr};
+constinit std::atomic<const DeviceWatch*> g_device_watch{nullptr};
 
 // Never destroyed: threads may outlive the end of main.
 alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
@@ -356,7 +356,7 @@ void start(const TorchSighting& torch, bool importing) noexcept {
                 &say,
                 &is_suppressed,
                 [] { record_suppressions(&g_recorder); },
-                &g_stream_watch,
+                &g_device_watch,
                 &demand,
                 &g_pinned_bytes};
   if (!Start(torch, importing).run()) {

@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
+#include <torch/version.h>
 
 #include <array>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/device_guard.h"
 #include "sim/devices.h"
 
 namespace devsan::sim {
@@ -167,6 +169,9 @@ class DeviceBooks {
         " is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
         "Management  (https://docs.pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13
+    tell_fails(text.c_str());  // later, the error's constructor is a function of libc10's, which the hooks see
+#endif
     throw c10::OutOfMemoryError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, text);
   }
 

@@ -42,7 +42,7 @@ bool attach(const HostServices& host) {
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
   count_pinned_in(host.pinned_bytes);
-  register_device_guard(host.stream_watch);
+  register_device_guard(host.device_watch);
   register_cuda_hooks();
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard silenced(&silence);

@@ -34,10 +34,10 @@ struct RecordedEvent {
   std::chrono::steady_clock::time_point time;
 };
 
-std::atomic<const StreamWatch*>* g_stream_watch = nullptr;
+std::atomic<const DeviceWatch*>* g_device_watch = nullptr;
 
-const StreamWatch* watch() {
-  return g_stream_watch->load(std::memory_order_acquire);
+const DeviceWatch* watch() {
+  return g_device_watch->load(std::memory_order_acquire);
 }
 
 class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
@@ -98,7 +98,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream& stream) const override {
     check_not_capturing();
-    if (const StreamWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
+    if (const DeviceWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
   }
   void synchronizeDevice(const c10::DeviceIndex device) const override {
     check_not_capturing();
@@ -111,10 +111,10 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
                 " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
     if (*event == nullptr) *event = new RecordedEvent();
     *static_cast<RecordedEvent*>(*event) = {stream.device_index(), std::chrono::steady_clock::now()};
-    if (const StreamWatch* told = watch()) told->recorded(*event, stream.device_index(), stream.id());
+    if (const DeviceWatch* told = watch()) told->recorded(*event, stream.device_index(), stream.id());
   }
   void block(void* event, const c10::Stream& stream) const override {
-    const StreamWatch* told = watch();
+    const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->waits_for(stream.device_index(), stream.id(), event);
   }
   bool queryEvent(void* event) const override {
@@ -123,11 +123,11 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void* event) const override {
     check_not_capturing();
-    const StreamWatch* told = watch();
+    const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->host_saw_event(event);
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    const StreamWatch* told = watch();
+    const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->destroyed(event);
     delete static_cast<RecordedEvent*>(event);
   }
@@ -147,11 +147,15 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 }  // namespace
 
 void tell_host_saw_device(c10::DeviceIndex device) {
-  if (const StreamWatch* told = watch()) told->host_saw_device(device);
+  if (const DeviceWatch* told = watch()) told->host_saw_device(device);
 }
 
-void register_device_guard(std::atomic<const StreamWatch*>* stream_watch) {
-  g_stream_watch = stream_watch;
+void tell_fails(const char* message) {
+  if (const DeviceWatch* told = watch()) told->fails(message);
+}
+
+void register_device_guard(std::atomic<const DeviceWatch*>* device_watch) {
+  g_device_watch = device_watch;
   c10::impl::registerDeviceGuard(kSimulatedType, new SimulatedGuard());
 }
 

@@ -9,8 +9,12 @@
 
 namespace devsan::sim {
 
-// Makes the simulation answer for device type CUDA, and tells `stream_watch` what becomes of streams and events.
-void register_device_guard(std::atomic<const StreamWatch*>* stream_watch);
+// Makes the simulation answer for device type CUDA, and tells `device_watch` what becomes of streams and events, and of
+// failures.
+void register_device_guard(std::atomic<const DeviceWatch*>* device_watch);
+
+// An error with this text is about to be thrown.
+void tell_fails(const char* message);
 
 // The host waited for everything on a device.
 void tell_host_saw_device(c10::DeviceIndex device);
