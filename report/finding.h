@@ -58,7 +58,7 @@ struct LineageStep {
   std::string op;
   trace::How how = trace::How::derived;
   std::string device;
-  Frame innermost;  // the innermost of all: differs from `at` where torch's own Python called the operator
+  Frame innermost;             // the innermost of all: differs from `at` where torch's own Python called the operator
   std::vector<Frame> calls{};  // that led there, from that of the function around `at` outwards; empty where not known
 };
 
