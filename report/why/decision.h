@@ -18,7 +18,8 @@ struct Decision {
 // stay_from. None where a constructor merely keeps what it was given.
 std::optional<Decision> decision_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
 
-// The attribute that has kept the device from where it was decided, or may have, until it was used; null where none did.
+// The attribute that has kept the device from where it was decided, or may have, until it was used; null where none
+// did.
 const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
 
 // Whether the line says the device in so many words, or leaves it at its default, rather than handing it on.
