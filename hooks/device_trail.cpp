@@ -1,5 +1,6 @@
 #include "hooks/device_trail.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "hooks/evidence.h"
@@ -75,19 +76,44 @@ trace::Position DeviceTrail::position_here() {
   return calling ? frames_[*frame_] : position_at(file_, line_, qualified_function(lines(file_), line_));
 }
 
-// Also finds out whether one of the frames is there.
-void DeviceTrail::stand_at(trace::StringId file, int line) {
-  file_ = file;
-  line_ = line;
-  const int definition = enclosing_line(lines(file), line, "def ");
-  const std::string name = definition != 0 ? defined_name(lines(file)[definition], "def ") : "";
+bool DeviceTrail::runs_function_of(const trace::Position& frame, int line) {
+  const int definition = enclosing_line(lines(file_), line, "def ");
+  const std::string name = definition != 0 ? defined_name(lines(file_)[definition], "def ") : "";
+  return frame.file == file_ && frame.line > definition && own_name(frame) == name &&
+         enclosing_line(lines(file_), frame.line, "def ") == definition;
+}
+
+// Whether the function of frame `k` was called as a method of the object whose method runs in the frame around it.
+bool DeviceTrail::same_object_around(std::size_t k) {
+  if (k + 1 >= frames_.size()) return false;
+  if (is_comprehension(frames_[k])) return true;
+  const auto call = call_text(call_source(frames_[k + 1], std::string(own_name(frames_[k]))));
+  if (!call) return false;
+  const std::string_view callee = call->callee;
+  return callee.starts_with("super().") || (callee.starts_with("self.") && is_identifier(callee.substr(5)));
+}
+
+// Of the frames, the one that stored an attribute there belongs to the same object: another object's constructor may
+// run around this one's method.
+void DeviceTrail::go_to_store(int line) {
   std::optional<std::size_t> found;
-  for (std::size_t k = frame_.value_or(0); k < frames_.size() && !found; ++k) {
-    const bool inside = frames_[k].file == file && frames_[k].line > definition && own_name(frames_[k]) == name &&
-                        enclosing_line(lines(file), frames_[k].line, "def ") == definition;
-    if (inside) found = k;
+  for (std::size_t k = frame_.value_or(frames_.size()); k < frames_.size() && !found; ++k) {
+    if (runs_function_of(frames_[k], line)) {
+      found = k;
+    } else if (!same_object_around(k)) {
+      break;
+    }
   }
+  line_ = line;
   frame_ = found;
+}
+
+void DeviceTrail::go_to_call(int line) {
+  const auto found =
+      std::ranges::find_if(frames_, [&](const trace::Position& one) { return runs_function_of(one, line); });
+  line_ = line;
+  frame_.reset();
+  if (found != frames_.end()) frame_ = static_cast<std::size_t>(found - frames_.begin());
 }
 
 std::optional<DeviceTrail::Function> DeviceTrail::function_here() {
@@ -120,7 +146,7 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
     value = *assigned;
   }
   if (found == 0) return std::nullopt;
-  stand_at(file_, found);
+  go_to_store(found);
   return value;
 }
 
@@ -138,7 +164,7 @@ std::optional<std::string> DeviceTrail::given_argument(std::string& expression) 
 // The source of a call; where no columns are known, that of the statement from the call of `name` on.
 std::string DeviceTrail::call_source(const trace::Position& at, const std::string& name) {
   const SourceLines& there = lines(at.file);
-  if (at.column >= 0) return text_between(there, {at.line, at.column, at.end_line, at.end_column});
+  if (at.column >= 0) return code_text(there, at);
   const std::string statement = statement_at(there, at.line);
   const std::size_t begin = call_in(statement, name);
   if (begin == statement.npos) return "";
@@ -175,7 +201,7 @@ Given DeviceTrail::given_by_only_call(const Function& function, const Parameter&
   if (found == 0) return {};
   const auto call = call_text(call_source({file_, {}, found, found, -1, -1}, function.name));
   if (!call) return {};
-  stand_at(file_, found);
+  go_to_call(found);
   return known_call(given_for(parameter, *call, function.bound));
 }
 

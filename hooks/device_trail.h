@@ -43,7 +43,10 @@ class DeviceTrail {
   Given given_by_only_call(const Function& function, const Parameter& parameter);
   std::string call_source(const trace::Position& at, const std::string& name);
   trace::Position position_here();
-  void stand_at(trace::StringId file, int line);
+  bool runs_function_of(const trace::Position& frame, int line);
+  bool same_object_around(std::size_t k);
+  void go_to_store(int line);
+  void go_to_call(int line);
 
   SourceFiles files_;
   std::optional<SourceLines> lines_;

@@ -30,7 +30,7 @@ std::string device_given(const SourceLines& lines, const trace::LineageNode& nod
   if (!behind.empty()) return behind;
   const std::string_view op = runtime.recorder->string(runtime.recorder->operator_name(node.op));
   const bool decides = node.how != trace::How::derived || op.find("_like") != op.npos;
-  return decides ? device_expression(text_between(lines, {at.line, at.column, at.end_line, at.end_column})) : "";
+  return decides ? device_expression(code_text(lines, at)) : "";
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ void find_stay_source(const Copy& stay, std::size_t index, EvidenceList& found) 
   SourceFiles files;
   const SourceLines lines(files.whole(at.file));
   DeviceTrail trail(at, stay.calls);
-  for (const DeviceTrail::Stop& stop :
-       trail.follow(device_expression(text_between(lines, {at.line, at.column, at.end_line, at.end_column})))) {
+  for (const DeviceTrail::Stop& stop : trail.follow(device_expression(code_text(lines, at)))) {
     found.add(trace::EvidenceKind::stay_from, index, stop.at, stop.text);
   }
 }

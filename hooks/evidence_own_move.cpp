@@ -20,11 +20,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kMovers = {"to", "cuda", "cpu", "to_device", "move_to", "pin_memory"};
 
-std::string_view short_type_name(const void* object) {
-  const std::string_view name = type_name(object);
-  return name.substr(name.rfind('.') + 1);
-}
-
 bool is_mover(const void* code) {
   const void* name = field<const void*>(code, code_members.name);
   return code_arguments(code) >= 1 &&
@@ -65,7 +60,7 @@ std::optional<trace::Position> handed_on(const void* code, const void* holder, s
   for (const Instruction& one : byte_code.instructions()) {
     const trace::Position at = position_of(code, one.offset);
     if (!lines) lines.emplace(files.whole(at.file));
-    const auto call = call_text(text_between(*lines, {at.line, at.column, at.end_line, at.end_column}));
+    const auto call = call_text(code_text(*lines, at));
     if (!call || !makes_another(*call, short_type_name(holder))) continue;
     const auto is_part = [&](const std::string& argument) { return value_of(argument) == part; };
     const auto is_moved = [&](const std::string& argument) { return moves_attribute(value_of(argument), self); };

@@ -167,11 +167,6 @@ class Mover {
   bool certain_ = true;
 };
 
-std::string_view short_name(const void* object) {
-  const std::string_view name = type_name(object);
-  return name.substr(name.rfind('.') + 1);
-}
-
 // The outermost object on the way to the operand that the mover lets pass. One that does not call itself is given the
 // entries of the outermost, one by one.
 const void* let_pass(const Mover& mover, std::span<const void* const> way) {
@@ -213,7 +208,7 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
     const bool applies = mover.handed_back() && (one == code || mover.recursive());
     const void* object = applies ? let_pass(mover, way) : nullptr;
     if (object == nullptr) continue;
-    inquiry.found.add(trace::EvidenceKind::passed_over_at, operand, *mover.handed_back(), short_name(object));
+    inquiry.found.add(trace::EvidenceKind::passed_over_at, operand, *mover.handed_back(), short_type_name(object));
     return true;
   }
   return false;

@@ -102,11 +102,6 @@ class MovedEntries final : public LinkVisitor {
   std::map<trace::SiteId, Move> moves_;
 };
 
-std::string_view short_type_name(const void* object) {
-  const std::string_view name = type_name(object);
-  return name.substr(name.rfind('.') + 1);
-}
-
 // The line of the function at `site` that makes a new object of the holder's type.
 std::optional<trace::Position> rebuilt_at(const Inquiry& inquiry, const trace::Position& moved, const void* holder) {
   const void* code = code_at(inquiry, moved);

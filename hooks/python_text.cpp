@@ -178,16 +178,16 @@ std::optional<std::vector<std::string>> arguments_at(std::string_view text, std:
   return split(text.substr(open + 1, closing - open - 1));
 }
 
-std::string text_between(const SourceLines& lines, const TextSpan& span) {
-  if (span.column < 0 || span.end_line < span.line || span.end_line - span.line > kMaxStatementLines) return "";
+std::string code_text(const SourceLines& lines, const trace::Position& at) {
+  if (at.column < 0 || at.end_line < at.line || at.end_line - at.line > kMaxStatementLines) return "";
   std::string text;
   Nesting nesting;
-  for (int k = span.line; k <= span.end_line; ++k) {
-    const auto begin = k == span.line ? static_cast<std::size_t>(span.column) : 0;
-    const auto end = k == span.end_line ? static_cast<std::size_t>(span.end_column) : lines[k].size();
+  for (int k = at.line; k <= at.end_line; ++k) {
+    const auto begin = k == at.line ? static_cast<std::size_t>(at.column) : 0;
+    const auto end = k == at.end_line ? static_cast<std::size_t>(at.end_column) : lines[k].size();
     if (begin > end || end > lines[k].size()) return "";
     append_code(text, lines[k].substr(begin, end - begin), nesting);
-    if (k < span.end_line) text += ' ';
+    if (k < at.end_line) text += ' ';
   }
   return text;
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/file_layout.h"
+
 namespace devsan::hooks {
 
 // The first lines of a file, at most 20,000; the first is number 1. Empty for a number that is none.
@@ -28,15 +30,8 @@ bool is_identifier(std::string_view text) noexcept;
 // The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
 std::string statement_at(const SourceLines& lines, int line);
 
-// What stands between two places, without comments, in one line; empty where these are no places of the file, or far
-// apart. Columns count bytes from 0.
-struct TextSpan {
-  int line;
-  int column;
-  int end_line;
-  int end_column;
-};
-std::string text_between(const SourceLines& lines, const TextSpan& span);
+// The code at a position, without comments, in one line; empty where its columns are not known, or it is long.
+std::string code_text(const SourceLines& lines, const trace::Position& at);
 
 // How far a line is indented; its length where it is blank.
 std::size_t indentation(std::string_view line) noexcept;

@@ -234,7 +234,26 @@ def mask():
     gpu() * build_mask()  # @masks
 
 
-for body in (camera, net, mask):
+class Tree:
+    def __init__(self, device, child=None):
+        self.device = device  # @kept
+        self.rows = child.make() if child is not None else self.make()  # @made by child
+
+    def make(self):
+        return torch.ones(3, device=self.device)
+
+
+def tree():
+    leaf = Tree(device="cpu")
+    root = Tree("cuda", leaf)
+    gpu() + root.rows  # @rows of the child
+
+def own_tree():
+    leaf = Tree(device="cpu")  # @leaf
+    gpu() + leaf.rows  # @own rows
+
+
+for body in (camera, net, mask, tree, own_tree):
     attempt(body)
 """
 
@@ -251,3 +270,10 @@ def test_a_call_that_leaves_the_device_at_its_default_is_told(run_python):
         cause = found_at(evidence.result, DEFAULTS, mark)["root_cause"]
         assert DEFAULTS.splitlines()[cause["line"] - 1].endswith("# @" + line), mark
         assert "does not give `device`" in cause["why"]
+
+
+def test_an_attribute_is_of_the_object_whose_method_runs(run_python):
+    evidence = Evidence(run_python(DEFAULTS, sim=1), DEFAULTS)
+    assert evidence.of("own rows", "device-from") == [("kept", "self.device"), ("leaf", "device")]
+    # The constructor that runs is another object's; which call made this one is not known.
+    assert evidence.of("rows of the child", "device-from") == [("kept", "self.device")]

@@ -70,11 +70,15 @@ TEST_CASE("A parameter is none of what follows its name") {
   CHECK_FALSE(is_bound("def fill():"));
 }
 
+trace::Position between(int line, int column, int end_line, int end_column) {
+  return {trace::StringId::none, trace::StringId::none, line, end_line, column, end_column};
+}
+
 TEST_CASE("The text of a call over several lines has no comments") {
   const SourceLines lines("x = make(3,  # how many (\n         '#',\n         device=dev) + 1\n");
-  CHECK(text_between(lines, {1, 4, 3, 20}) == "make(3, '#', device=dev)");
-  CHECK(text_between(lines, {1, 4, 1, 99}).empty());
-  CHECK(text_between(lines, {1, -1, 1, 4}).empty());
+  CHECK(code_text(lines, between(1, 4, 3, 20)) == "make(3, '#', device=dev)");
+  CHECK(code_text(lines, between(1, 4, 1, 99)).empty());
+  CHECK(code_text(lines, between(1, -1, 1, 4)).empty());
 }
 
 }  // namespace
