@@ -175,6 +175,7 @@ std::string DeviceTrail::call_source(const trace::Position& at, const std::strin
 Given DeviceTrail::given_by_caller(const Function& function, const Parameter& parameter) {
   std::size_t k = *frame_;
   while (k < frames_.size() && is_comprehension(frames_[k])) ++k;
+  if (k + 1 >= frames_.size()) return given_by_only_call(function, parameter);
   for (++k; k < frames_.size(); ++k) {
     const auto call = call_text(call_source(frames_[k], function.name));
     if (!call) return {};
