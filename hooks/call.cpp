@@ -27,9 +27,9 @@ inline void record_in_ring(ThreadState& state, trace::OperatorId op, const Opera
   entry.device = device_slot(seen.device);
   entry.site = state.outer.site.id;
   entry.step = runtime.step.load(std::memory_order_relaxed);
-  entry.sequence = state.sequence++;
+  entry.sequence = static_cast<std::uint32_t>(state.sequence++);
   state.ring_index = state.ring_index + 1 < trace::kRingEntries ? state.ring_index + 1 : 0;
-  __atomic_store_n(&ring->next, ring->next + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&ring->next, state.sequence, __ATOMIC_RELEASE);
 }
 
 [[gnu::always_inline]] inline void find_call_site(ThreadState& state, bool makes_values) noexcept {

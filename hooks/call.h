@@ -34,29 +34,30 @@ class OutermostCall {
   bool made(const c10::TensorImpl* result) noexcept;
 
   // The same for a result that shares its storage with something: with an operand, or with what autograd keeps.
-  void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
+  [[gnu::cold]] void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
 
   // The operator was called to have its operand elsewhere, and may have left it where it is.
   void left_operand(Copied how, const c10::TensorImpl* result) noexcept;
 
   // A tensor took a storage over (Tensor::set_). Where torch puts a tensor together that it has read from a file or
   // from another process, no operator has made that storage: it gets an origin now.
-  void took_storage(const c10::TensorImpl* tensor) noexcept;
+  [[gnu::cold]] void took_storage(const c10::TensorImpl* tensor) noexcept;
 
   // torch copied a storage as a whole, to one that it has made for that.
   void copied(const c10::StorageImpl* to, const c10::StorageImpl* from) noexcept;
 
   // Operands lie on two devices, and PyTorch took them.
-  void allowed(const ArgumentsView& arguments, const void* caller) noexcept;
-  void allowed(OperandList& operands, const void* caller) noexcept;  // listed before the call
+  [[gnu::cold]] void allowed(const ArgumentsView& arguments, const void* caller) noexcept;
+  [[gnu::cold]] void allowed(OperandList& operands, const void* caller) noexcept;  // listed before the call
 
   // `result`: all that the operator returned is this tensor.
   void returned(const c10::TensorImpl* result) noexcept;
   void returned() noexcept;
 
   // An exception passes. `caller` is the address that the wrapper returns to.
-  void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
-  void thrown(OperandList& operands, const void* caller) noexcept;  // listed before the call; empty where not known
+  [[gnu::cold]] void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
+  [[gnu::cold]] void thrown(OperandList& operands,
+                            const void* caller) noexcept;  // listed before the call; empty where not known
 
  private:
   void note_nodes() noexcept;

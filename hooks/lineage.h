@@ -19,7 +19,7 @@ inline NodeWords node_words(trace::LineageId parent, trace::SiteId site, trace::
 }
 
 // lineage_id(), past the cache.
-trace::LineageId lineage_id_again(ThreadCaches* caches, const NodeWords& node) noexcept;
+[[gnu::cold]] trace::LineageId lineage_id_again(ThreadCaches* caches, const NodeWords& node) noexcept;
 
 // The id of a node; `caches` may be null. Where the chain would grow deeper than kMaxLineageDepth the node follows the
 // chain's origin instead of its parent, so that loops come back to nodes they have.

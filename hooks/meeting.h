@@ -37,6 +37,6 @@ void note_error(std::string_view message) noexcept;
 void note_uncaught(ThreadState& state) noexcept;
 
 // At a later operator of a thread that had raised: marks the finding when the program has caught the exception.
-void notice_handled(ThreadState& state) noexcept;
+[[gnu::cold]] void notice_handled(ThreadState& state) noexcept;
 
 }  // namespace devsan::hooks

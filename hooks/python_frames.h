@@ -12,20 +12,21 @@ namespace devsan::hooks {
 
 // Offsets that differ between releases of CPython. `via` is the offset in the object that `current` points to, or -1
 // where `current` is the frame itself.
-struct FrameLayout {
+// The first cache line is what every outermost operator reads.
+struct alignas(64) FrameLayout {
   int minor = 0;
+  bool instruction_index = false;
   std::ptrdiff_t current = 0;  // in PyThreadState
   std::ptrdiff_t via = -1;
+  std::ptrdiff_t instruction = 0;  // in the frame: a pointer into the code, or with `instruction_index` an int
+  std::ptrdiff_t code = 0;
+  std::ptrdiff_t previous = 0;
+  std::ptrdiff_t globals = 0;
+  std::ptrdiff_t locals = 0;              // the array of fast locals
+  std::ptrdiff_t local_names = 0;         // in the code object: tuple of their names; 0 where unknown
   std::ptrdiff_t exception = 0;           // in PyThreadState: _PyErr_StackItem*
   std::ptrdiff_t exception_value = 0;     // in _PyErr_StackItem
   std::ptrdiff_t exception_previous = 0;  // in _PyErr_StackItem
-  std::ptrdiff_t code = 0;                // in the frame
-  std::ptrdiff_t previous = 0;
-  std::ptrdiff_t instruction = 0;  // a pointer into the code, or with `instruction_index` an int
-  bool instruction_index = false;
-  std::ptrdiff_t globals = 0;
-  std::ptrdiff_t locals = 0;       // the array of fast locals
-  std::ptrdiff_t local_names = 0;  // in the code object: tuple of their names; 0 where unknown
 };
 
 extern FrameLayout frame_layout;

@@ -11,20 +11,21 @@
 
 namespace devsan::hooks {
 
-struct Runtime {
+// The first cache line is what every outermost operator reads.
+struct alignas(64) Runtime {
+  const trace::EpochPage* epoch_page = nullptr;
+  std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
+  std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
+  std::atomic<bool> backward_since_forward{false};
+  bool has_python = false;   // frames can be read
+  bool has_origins = false;  // storages tell when they die
   const HostServices* host = nullptr;
   trace::Recorder* recorder = nullptr;
-  const trace::EpochPage* epoch_page = nullptr;
-  bool has_python = false;                      // frames can be read
-  bool has_origins = false;                     // storages tell when they die
   const void* main_python = nullptr;            // PyThreadState of the main thread; null where it may go away
   const void* python_bindings_begin = nullptr;  // libtorch_python's code, whose callers hold the GIL again on return
   const void* python_bindings_end = nullptr;
-  char torch_directory[512] = {};      // ".../site-packages/torch/"
-  char start_directory[4096] = {};     // where relative file names of code objects begin
-  std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
-  std::atomic<bool> backward_since_forward{false};
-  std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
+  char torch_directory[512] = {};   // ".../site-packages/torch/"
+  char start_directory[4096] = {};  // where relative file names of code objects begin
 };
 
 extern Runtime runtime;
@@ -38,7 +39,7 @@ inline const void* python_thread(const ThreadState& state) noexcept {
 
 // The trace's numbers for devices, by type and index.
 extern std::atomic<trace::DeviceSlot> device_slots[1 << 16];
-trace::DeviceSlot intern_device(DeviceKey device) noexcept;
+[[gnu::cold]] trace::DeviceSlot intern_device(DeviceKey device) noexcept;
 
 // The trace's number for a device, none for no device; interned when it is first seen.
 inline trace::DeviceSlot device_slot(DeviceKey device) noexcept {

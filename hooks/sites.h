@@ -21,7 +21,7 @@ CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t mark
 trace::SiteId site_of_frame(const void* frame) noexcept;
 
 // What call_site() of thread_caches.h says, past the cache, which it fills.
-CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept;
+[[gnu::cold]] CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept;
 
 // The full position of a frame that runs `code`, for stacks; interns its strings.
 trace::Position position_of(const void* code, int instruction) noexcept;

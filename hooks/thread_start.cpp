@@ -34,6 +34,7 @@ void start_thread(ThreadState& state) noexcept {
   }
   state.ring = nullptr;
   state.ring_index = 0;
+  state.sequence = 0;
   if (recorder.active()) {
     char name[16] = {};
     ::prctl(PR_GET_NAME, name);

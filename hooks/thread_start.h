@@ -7,6 +7,6 @@ namespace devsan::hooks {
 
 // Gives the thread its ring and its site cache, and a fork child its own trace file. Where no file can be had, the
 // thread goes on without recording.
-void start_thread(ThreadState& state) noexcept;
+[[gnu::cold]] void start_thread(ThreadState& state) noexcept;
 
 }  // namespace devsan::hooks

@@ -29,36 +29,41 @@ struct OuterCall {
   CallSite site;
 };
 
+// The first two cache lines are what every outermost operator reads or writes; the wrappers of nested ones read the
+// first.
 struct ThreadState {
   std::uint64_t epoch;           // of the recorder's file that `ring` lies in
-  FindingScope* scopes;          // in which the program allows or expects findings, innermost first
-  std::uint32_t depth;           // outermost operators on this thread's stack
-  std::uint32_t backward_depth;  // autograd nodes on this thread's stack
-  OuterCall outer;
-  trace::ThreadRing* ring;  // null when the recorder had none to give
-  std::uint32_t ring_index;
-  std::uint32_t sequence;            // outermost operators so far
-  std::uint64_t node_sequence;       // torch's count of autograd nodes of this thread, as last seen
-  ThreadCaches* caches;              // null when there were none to give
-  const void* node;                  // torch::autograd::Node that runs on this thread
-  trace::MeetingPayload* unhandled;  // a raise of this thread that the program has not been seen to catch
-  const void* thrown;                // the C++ exception that the thread threw last, and its std::type_info
-  const void* thrown_type;
   trace::StringId device_error;  // text of PyTorch's device-check failure that is on its way out
   bool device_error_certain;     // it can mean nothing else
   bool busy;                     // devsan is at work on this thread: record nothing
+  bool gives_away;               // the address of a tensor's memory, which note_outside_reader() tells of
+  std::uint8_t watching;         // watched operators (traffic.h) on this thread's stack
+  std::uint32_t depth;           // outermost operators on this thread's stack
+  std::uint32_t backward_depth;  // autograd nodes on this thread's stack
+  OuterCall outer;
   std::uint32_t tid;
-  const void* backward_frame;     // OuterCall::frame when this thread called autograd's engine; null outside
-  CallSite backward_site;         // and the site of that call
+  std::uint32_t ring_index;  // of the next entry of `ring`
+
+  trace::ThreadRing* ring;           // null when the recorder had none to give
+  std::uint64_t sequence;            // operators that were recorded there
+  std::uint64_t node_sequence;       // torch's count of autograd nodes of this thread, as last seen
+  ThreadCaches* caches;              // null when there were none to give
+  const void* main_python;           // the PyThreadState of the main thread, on that thread; null elsewhere
+  const void* backward_frame;        // OuterCall::frame when this thread called autograd's engine; null outside
+  trace::MeetingPayload* unhandled;  // a raise of this thread that the program has not been seen to catch
+  const void* thrown;                // the C++ exception that the thread threw last,
+
+  const void* thrown_type;        // and its std::type_info
+  FindingScope* scopes;           // in which the program allows or expects findings, innermost first
+  const void* node;               // torch::autograd::Node that runs on this thread
+  CallSite backward_site;         // of the call at `backward_frame`
   const void* gradient_check;     // what autograd's engine is checking on this thread; null outside of such a check
   trace::TrafficPayload* number;  // what the host has just waited for, until the next operator shows who took it
   const void* number_frame;       // the frame that it was asked for in,
   std::uintptr_t number_address;  // and the instruction
-  std::uint8_t watching;          // watched operators (traffic.h) on this thread's stack
-  bool gives_away;                // the address of a tensor's memory, which note_outside_reader() tells of
   std::uint32_t raised_depth;     // `depth` of the operator that `unhandled` was raised by, or last passed through
-  const void* main_python;        // the PyThreadState of the main thread, on that thread; null elsewhere
 };
+static_assert(offsetof(ThreadState, ring) == 64 && offsetof(ThreadState, thrown_type) == 128);
 static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));
 static_assert(offsetof(ThreadState, scopes) == offsetof(ThreadBlock, scopes));
 

@@ -83,7 +83,8 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
 
 // An outermost operator is about to run while something needs attention: tells of a race when it uses what a pending
 // copy is at work on, and which operator took the number that the host waited for.
-void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept;
+[[gnu::cold]] void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
+                          const void* caller) noexcept;
 
 // NumPy, DLPack or the like is about to get the address of `tensor`.
 void note_outside_reader(const at::Tensor& tensor) noexcept;

@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 3;
+inline constexpr std::uint32_t kHooksAbi = 4;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -111,8 +111,9 @@ struct FindingScope {
 // from Recorder::epoch_page() at its first operator.
 struct alignas(64) ThreadBlock {
   std::uint64_t epoch = ~std::uint64_t{0};
+  unsigned char often[128] = {};   // with `epoch`, what every operator needs: two cache lines
   FindingScope* scopes = nullptr;  // written by libdevsan.so, on this thread only
-  unsigned char bytes[240] = {};
+  unsigned char seldom[112] = {};
 };
 static_assert(sizeof(ThreadBlock) == 256);
 
