@@ -1,5 +1,7 @@
 #include "hooks/device_messages.h"
 
+#include "trace/odd_operand.h"
+
 namespace devsan::hooks {
 
 namespace {
@@ -106,7 +108,7 @@ bool is_out_of_memory(std::string_view message) noexcept {
 
 DeviceComplaint device_complaint(std::string_view message) noexcept {
   if (contains_any(message, kUnrelated)) return DeviceComplaint::none;
-  if (contains_any(message, kCertain)) return DeviceComplaint::certain;
+  if (contains_any(message, kCertain) || trace::wants_host(message)) return DeviceComplaint::certain;
   return contains_any(message, kPossible) ? DeviceComplaint::possible : DeviceComplaint::none;
 }
 

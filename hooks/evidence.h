@@ -85,6 +85,7 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
+void find_given(const Inquiry& inquiry, std::size_t operand);
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
 void find_holder(const Inquiry& inquiry, std::size_t operand);
 void find_modules(const Inquiry& inquiry, std::size_t operand);
@@ -96,6 +97,8 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
+void find_source_moved(const Inquiry& inquiry, std::size_t operand);
+void find_default_device(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
 void find_cache_key(const Inquiry& inquiry, std::size_t operand);
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);

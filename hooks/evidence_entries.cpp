@@ -1,15 +1,19 @@
 // Where the entries of the container that holds an operand are put there: `frames.append(x)`, `self.cache[key] = x`.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hooks/byte_code.h"
 #include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
+#include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -96,15 +100,86 @@ Puts puts_of(const Inquiry& inquiry, const Entry& entry) {
   return puts;
 }
 
-// The dictionary that has the object at a place as an entry, whatever else it goes by.
+// The dictionary that has the object at a place as an entry, or a tuple or list with it, whatever else it goes by.
 std::optional<Entry> entry_of_dict(const ObjectSearch& search, std::uint32_t at) {
+  constexpr std::size_t kMaxContainers = 8;
   const Place& itself = search.place(at);
   if (!search.is_root(at) && itself.link.kind == LinkKind::key) return Entry{itself.link, itself.parent};
-  for (const Holding& holding : search.holdings_of(itself.object)) {
-    const std::uint32_t container = search.find_place(holding.holder);
-    if (holding.link.kind == LinkKind::key && container != kNoPlace) return Entry{holding.link, container};
+  std::vector<const void*> held{itself.object};
+  for (std::size_t k = 0; k < held.size() && held.size() < kMaxContainers; ++k) {
+    for (const Holding& holding : search.holdings_of(held[k])) {
+      const std::uint32_t container = search.find_place(holding.holder);
+      if (holding.link.kind == LinkKind::key && container != kNoPlace) return Entry{holding.link, container};
+      if (holding.link.kind == LinkKind::index) held.push_back(holding.holder);
+    }
   }
   return std::nullopt;
+}
+
+// The only line of the program that stores an entry by this name in any dictionary; none where one may be made in
+// another way: in a display, by a keyword, or by a key that is no constant.
+std::optional<trace::Position> only_store_of_key(const Inquiry& inquiry, const void* key) {
+  std::optional<trace::Position> found;
+  for (const void* code : inquiry.own_code.code()) {
+    const void* constants = code_constants(code);
+    bool mentioned = false;
+    for (std::ptrdiff_t k = 0; tuple_entry(constants, k) != nullptr; ++k) {
+      const void* constant = tuple_entry(constants, k);
+      if (is_text(constant) && same_name(constant, key)) mentioned = true;
+      if (!is_tuple(constant)) continue;
+      for (std::ptrdiff_t n = 0; tuple_entry(constant, n) != nullptr; ++n) {
+        const void* inner = tuple_entry(constant, n);
+        if (is_text(inner) && same_name(inner, key)) return std::nullopt;
+      }
+    }
+    if (!mentioned) continue;
+    const ByteCode byte_code(code);
+    const auto& all = byte_code.instructions();
+    for (std::size_t k = 0; k + 1 < all.size(); ++k) {
+      const bool loaded = all[k].operation == Operation::load_constant && all[k].operand != nullptr &&
+                          is_text(all[k].operand) && same_name(all[k].operand, key);
+      if (!loaded || all[k + 1].operation == Operation::other) continue;  // read, or given to a call
+      if (found || all[k + 1].operation != Operation::store_item) return std::nullopt;
+      found = position_of(code, all[k + 1].offset);
+    }
+  }
+  return found;
+}
+
+// How many of a dictionary's own tensors are on each device.
+class Neighbours final : public LinkVisitor {
+ public:
+  Neighbours(const ObjectSearch& search, const void* own) : search_(search), own_(own) {}
+  bool link(const Link&, void* object) override {
+    const c10::TensorImpl* tensor = object != own_ ? search_.tensor_at(object) : nullptr;
+    if (tensor != nullptr) ++counts_[device_slot(TensorFields::device(tensor))];
+    all_ += tensor != nullptr;
+    return ++looked_at_ < kMaxEntries;
+  }
+  std::size_t on(trace::DeviceSlot device) const { return counts_.contains(device) ? counts_.at(device) : 0; }
+  std::size_t all() const { return all_; }
+
+ private:
+  static constexpr std::size_t kMaxEntries = 256;
+  const ObjectSearch& search_;
+  const void* const own_;
+  std::map<trace::DeviceSlot, std::size_t> counts_;
+  std::size_t all_ = 0;
+  std::size_t looked_at_ = 0;
+};
+
+void find_neighbours(const Inquiry& inquiry, std::size_t operand, const Place& dict) {
+  constexpr std::size_t kSeveral = 2;
+  Neighbours neighbours(inquiry.search, inquiry.object_of(operand));
+  visit_links(dict.object, neighbours);
+  for (const trace::OperandRecord& other : inquiry.operands) {
+    const std::size_t there = neighbours.on(other.device);
+    if (other.device == inquiry.operands[operand].device || there < kSeveral || there * 2 <= neighbours.all()) continue;
+    const std::string device(runtime.recorder->string(runtime.recorder->device_name(other.device)));
+    inquiry.found.add(trace::EvidenceKind::entries_elsewhere, operand, {},
+                      device + " " + std::to_string(there) + " of " + std::to_string(neighbours.all()));
+    return;
+  }
 }
 
 }  // namespace
@@ -127,6 +202,11 @@ void find_entry_puts(const Inquiry& inquiry, std::size_t operand) {
   const Puts puts = puts_of(inquiry, {entry.link, entry.parent});
   auto at = choose(inquiry, operand, puts.all);
   if (!at) at = choose(inquiry, operand, puts.plain);
+  const bool named = entry.link.kind == LinkKind::key && entry.link.name != nullptr;
+  if (!at && puts.all.empty() && named) at = only_store_of_key(inquiry, entry.link.name);
+  if (is_dict(inquiry.search.place(entry.parent).object)) {
+    find_neighbours(inquiry, operand, inquiry.search.place(entry.parent));
+  }
   if (at) {
     inquiry.found.add(trace::EvidenceKind::entry_put_at, operand, *at, inquiry.search.path_to(entry.parent));
   }

@@ -18,6 +18,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxStatementLines = 6;
+constexpr int kMaxCalls = 3;  // between who makes an entry and the function that stores it
 constexpr int kMaxFunctionLines = 200;
 
 bool speaks_of_device(std::string_view text) noexcept {
@@ -150,11 +151,26 @@ void add_key(const SourceLines& lines, const CachingFunction& function, trace::S
 }  // namespace
 
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
-  visit_history(operand, [&](const trace::LineageNode&, const trace::Position& made, const SourceLines& lines) {
-    const CachingFunction function(lines, made.line);
-    const int store = function.known() ? function.store_of(made.line) : 0;
-    if (store != 0) add_key(lines, function, made.file, store, index, found);
-    return store == 0;
+  const auto look_at = [&](const trace::Position& at, const SourceLines& lines) {
+    const CachingFunction function(lines, at.line);
+    const int store = function.known() ? function.store_of(at.line) : 0;
+    if (store != 0) add_key(lines, function, at.file, store, index, found);
+    return store != 0;
+  };
+  visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
+    if (look_at(made, lines)) return false;
+    // A cache calls who makes its entries: `cache[key] = build(size, device)`.
+    SourceFiles files;
+    trace::LineageId call{node.calls};
+    for (int calls = 0; call != trace::LineageId::none && calls < kMaxCalls; ++calls) {
+      const trace::LineageNode caller = runtime.recorder->lineage(call);
+      if (caller.how != trace::How::called) break;
+      const trace::Position at = runtime.recorder->site(caller.site).user;
+      if (at.file != made.file && files.whole(at.file).empty()) break;
+      if (look_at(at, at.file == made.file ? lines : SourceLines(files.whole(at.file)))) return false;
+      call = caller.parent;
+    }
+    return true;
   });
 }
 

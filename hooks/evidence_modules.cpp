@@ -274,6 +274,11 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   if (root != owner->holder) {
     inquiry.found.add(trace::EvidenceKind::root_name, operand, {}, name_in_modules(inquiry.search, tensor));
   }
+  for (const Holding& other : inquiry.search.other_owners(tensor)) {
+    const std::uint32_t place = inquiry.search.find_place(other.holder);
+    if (place == kNoPlace) continue;
+    inquiry.found.add(trace::EvidenceKind::tied_to, operand, {}, inquiry.search.path_to(place) + written(other.link));
+  }
   find_unregistered(inquiry, operand, root);
   find_module_binding(inquiry, operand, root);
   if (find_weights_elsewhere(inquiry, operand, root)) find_part_of_model(inquiry, operand, owner->holder);

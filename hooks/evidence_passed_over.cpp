@@ -51,6 +51,17 @@ class Mover {
   // The only line behind the first question that returns the argument as it came.
   const std::optional<trace::Position>& handed_back() const { return handed_back_; }
 
+  // The question about the type that is most like an object's: of lists for a tuple, and the other way round.
+  struct Branch {
+    const void* type;
+    trace::Position at;
+  };
+  const Branch* branch_beside(const void* object) const {
+    const std::string_view like = is_tuple(object) ? "list" : is_list(object) ? "tuple" : "";
+    const auto found = std::ranges::find_if(branches_, [&](const Branch& one) { return is_name(one.type, like); });
+    return like.empty() || found == branches_.end() ? nullptr : &*found;
+  }
+
   // Whether the function calls itself, so that it sees everything inside of what it is given.
   bool recursive() const { return names_itself(code_, 0); }
 
@@ -95,6 +106,7 @@ class Mover {
   void forget() {
     handed_back_.reset();
     asked_for_.clear();
+    branches_.clear();
     certain_ = true;
   }
 
@@ -127,6 +139,7 @@ class Mover {
       const bool of_module = k + 1 < all.size() && all[k + 1].operation == Operation::load_attribute;
       const bool type = !of_module && is_class_name(all[k].operand);
       if (type) asked_for_.push_back(all[k].operand);
+      if (type) branches_.push_back({all[k].operand, position_of(code_, all[k].offset)});
       certain_ = certain_ && (type || of_module || compares);  // `type(argument)(…)` makes one more of its kind
     }
   }
@@ -164,6 +177,7 @@ class Mover {
   const void* argument_ = nullptr;
   std::optional<trace::Position> handed_back_;
   std::vector<const void*> asked_for_;
+  std::vector<Branch> branches_;
   bool certain_ = true;
 };
 
@@ -209,6 +223,11 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
     const void* object = applies ? let_pass(mover, way) : nullptr;
     if (object == nullptr) continue;
     inquiry.found.add(trace::EvidenceKind::passed_over_at, operand, *mover.handed_back(), short_type_name(object));
+    if (const auto* branch = mover.branch_beside(object)) {
+      char buffer[64];
+      inquiry.found.add(trace::EvidenceKind::branch_beside, operand, branch->at,
+                        text_of(branch->type, buffer, sizeof buffer));
+    }
     return true;
   }
   return false;

@@ -11,27 +11,30 @@ namespace devsan::hooks {
 
 namespace {
 
-trace::OddOperands odd_among(std::span<const trace::OperandRecord> operands, trace::OperatorId op) {
+trace::OddOperands odd_among(std::span<const trace::OperandRecord> operands, const Failure& failure) {
   const auto text = [](trace::StringId id) { return runtime.recorder->string(id); };
-  return trace::OddOperands(text(runtime.recorder->operator_name(op)), operands, text,
+  return trace::OddOperands(text(runtime.recorder->operator_name(failure.op)), text(failure.message), operands, text,
                             [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
 }
 
-void collect(const Inquiry& inquiry, trace::OperatorId op) {
-  const trace::OddOperands odd = odd_among(inquiry.operands, op);
+void collect(const Inquiry& inquiry, const Failure& failure) {
+  const trace::OddOperands odd = odd_among(inquiry.operands, failure);
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
     if (!odd.odd(inquiry.operands[k])) continue;
     find_holder(inquiry, k);
     find_binding(inquiry, k);
+    find_given(inquiry, k);
     find_attribute_stores(inquiry, k);
     find_modules(inquiry, k);
     find_forward_hooks(inquiry, k);
     find_optimizer_state(inquiry, k);
     find_default_argument(inquiry, k);
     find_copied_away(inquiry, k);
+    find_source_moved(inquiry, k);
     find_moved_siblings(inquiry, k);
     find_own_move(inquiry, k);
     find_generator(inquiry, k);
+    find_default_device(inquiry, k);
     find_entry_puts(inquiry, k);
     find_cache_key(inquiry, k);
     find_closure_of_copy(inquiry, k);
@@ -44,6 +47,7 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
     if (odd.odd(inquiry.operands[k])) continue;
     find_binding(inquiry, k);
     find_modules(inquiry, k);
+    find_default_device(inquiry, k);
     find_default_argument(inquiry, k);
     find_entry_puts(inquiry, k);
     find_closure_of_copy(inquiry, k);
@@ -53,28 +57,27 @@ void collect(const Inquiry& inquiry, trace::OperatorId op) {
 
 }  // namespace
 
-void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
-             EvidenceList& evidence) noexcept {
+void examine(const void* thread, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept {
   try {
     const void* innermost = current_frame(thread);
-    ObjectSearch search(operands.records(), operands.identities(), site);
+    ObjectSearch search(operands.records(), operands.identities(), failure.site);
     search.run(innermost);
     give_names(search, operands.records(), operands.identities());
     if (!code_api().complete) return;
     const OwnCode own_code(innermost);
-    collect({innermost, site, search, operands.records(), operands.identities(), own_code, evidence}, op);
+    collect({innermost, failure.site, search, operands.records(), operands.identities(), own_code, evidence}, failure);
   } catch (const std::bad_alloc&) {  // names are worth no failure
   }
 }
 
-void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trace::OperandRecord> operands,
+void examine_text(const Failure& failure, std::span<const trace::OperandRecord> operands,
                   EvidenceList& evidence) noexcept {
   try {
-    const trace::OddOperands odd = odd_among(operands, op);
+    const trace::OddOperands odd = odd_among(operands, failure);
     for (std::size_t k = 0; k < operands.size(); ++k) {
       find_device_source(operands[k], k, evidence);
       if (!odd.odd(operands[k])) continue;
-      find_trace(operands[k], k, site, evidence);
+      find_trace(operands[k], k, failure.site, evidence);
       find_cache_key_in_text(operands[k], k, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure

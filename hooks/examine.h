@@ -7,13 +7,19 @@
 
 namespace devsan::hooks {
 
-// Fills in names of operands and adds evidence, from the frames of `thread` (a PyThreadState), which called `op` at
-// `site`. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
-void examine(const void* thread, trace::OperatorId op, trace::SiteId site, OperandList& operands,
-             EvidenceList& evidence) noexcept;
+// A call that an error has ended.
+struct Failure {
+  trace::OperatorId op;
+  trace::SiteId site;
+  trace::StringId message;
+};
+
+// Fills in names of operands and adds evidence, from the frames of `thread` (a PyThreadState), which made the
+// call. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
+void examine(const void* thread, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept;
 
 // Adds what the text of the source files tells of the operands. Needs no Python.
-void examine_text(trace::OperatorId op, trace::SiteId site, std::span<const trace::OperandRecord> operands,
+void examine_text(const Failure& failure, std::span<const trace::OperandRecord> operands,
                   EvidenceList& evidence) noexcept;
 
 // The names alone, for operands that nothing refused.

@@ -231,14 +231,15 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
   EvidenceList evidence;
+  const Failure failure{details.op, details.site, details.message};
   const bool may_look = may_take_gil(state, caller);
   if (raised && !no_memory && may_look) {
     const PythonSection section;
-    examine(state.outer.python, details.op, details.site, operands, evidence);
+    examine(state.outer.python, failure, operands, evidence);
   }
   if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);
-    examine_text(details.op, details.site, operands.records(), evidence);
+    examine_text(failure, operands.records(), evidence);
   }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};

@@ -216,11 +216,19 @@ void ObjectSearch::note_holding(const Link& link, void* object) {
   if (link.kind == LinkKind::child) {
     children_.try_emplace(object, holding);
   } else if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
-    owned_.try_emplace(object, holding);
-  } else if (holdings_.size() < kMaxHoldings &&
-             (is_operand(object) || (leads_on(object) && tensor_at(object) == nullptr))) {
+    const auto [first, is_new] = owned_.try_emplace(object, holding);
+    if (!is_new && first->second.holder != holding.holder && is_operand(object)) tied_.push_back(holding);
+  } else if (holdings_.size() < kMaxHoldings && (is_operand(object) || is_base_of_any(tensor_at(object)) ||
+                                                 (leads_on(object) && tensor_at(object) == nullptr))) {
     holdings_.push_back(holding);
   }
+}
+
+bool ObjectSearch::is_base_of_any(const c10::TensorImpl* tensor) const {
+  for (std::size_t k = 0; tensor != nullptr && k < records_.size(); ++k) {
+    if (identities_[k].tensor != nullptr && is_base(k, tensor)) return true;
+  }
+  return false;
 }
 
 bool ObjectSearch::is_operand(const void* object) const {
@@ -233,6 +241,14 @@ bool ObjectSearch::is_operand(const void* object) const {
 const Holding* ObjectSearch::owner(const void* tensor) const {
   const auto found = owned_.find(tensor);
   return found == owned_.end() ? nullptr : &found->second;
+}
+
+std::vector<Holding> ObjectSearch::other_owners(const void* tensor) const {
+  std::vector<Holding> all;
+  for (const Holding& holding : tied_) {
+    if (holding.object == tensor) all.push_back(holding);
+  }
+  return all;
 }
 
 std::uint32_t ObjectSearch::find_place(const void* object) const {

@@ -87,10 +87,14 @@ class ObjectSearch final : public LinkVisitor {
 
   // The module that has a tensor among its parameters or buffers; null where none was met.
   const Holding* owner(const void* tensor) const;
+  // The others that have an operand so, where it is tied.
+  std::vector<Holding> other_owners(const void* tensor) const;
+  // All parameters and buffers that were met.
+  const std::unordered_map<const void*, Holding>& owned() const { return owned_; }
   // The module among whose children `module` is; null where none was met.
   const Holding* parent_module(const void* module) const;
-  // Who keeps an operand, or an object that leads on, otherwise than as a child, parameter or buffer: the nearest
-  // first.
+  // Who keeps an operand, the tensor that a temporary was made from, or an object that leads on, otherwise than as a
+  // child, parameter or buffer: the nearest first.
   std::vector<Holding> holdings_of(const void* object) const;
   std::uint32_t find_place(const void* object) const;
   // The tensor that a Python object is; null where it is none.
@@ -116,6 +120,7 @@ class ObjectSearch final : public LinkVisitor {
   void note_history(std::size_t operand);
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;
   bool is_operand(const void* object) const;
+  bool is_base_of_any(const c10::TensorImpl* tensor) const;
   void learn_tensor_layout();
   void learn_tensor_layout_from(const void* object);
 
@@ -130,6 +135,7 @@ class ObjectSearch final : public LinkVisitor {
   std::unordered_set<const void*> seen_;
   std::unordered_map<const void*, Holding> children_;  // modules that are children of others
   std::unordered_map<const void*, Holding> owned_;     // parameters and buffers
+  std::vector<Holding> tied_;                          // operands that several modules own, without the first
   std::vector<Holding> holdings_;
   mutable std::unordered_map<const void*, bool> tensor_types_;  // whether a type is one of tensors, once it was asked
   std::uint32_t current_ = kNoPlace;

@@ -83,7 +83,7 @@ void say_first_finding(const trace::MeetingPayload& meeting, std::span<const tra
   if (at.line > 0) text.add(" at %.*s:%d", length_of(string(at.file)), string(at.file).data(), at.line);
   text.add(" (step %u)", meeting.step);
   if (no_memory) operands = {};
-  const trace::OddOperands odd(op, operands, string, device_text);
+  const trace::OddOperands odd(op, string(meeting.message), operands, string, device_text);
   for (const trace::OperandRecord& operand : operands) {
     const std::string_view name = string(operand.name != trace::StringId::none ? operand.name : operand.argument);
     const std::string_view device = device_text(operand.device);

@@ -57,7 +57,8 @@ std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Me
 
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
   const trace::OddOperands verdict(
-      trace.operator_name(meeting.fixed.op), meeting.operands, [&](trace::StringId id) { return trace.string(id); },
+      trace.operator_name(meeting.fixed.op), trace.string(meeting.fixed.message), meeting.operands,
+      [&](trace::StringId id) { return trace.string(id); },
       [&](trace::DeviceSlot slot) { return trace.device_name(slot); });
   std::vector<Operand> operands;
   operands.reserve(meeting.operands.size());

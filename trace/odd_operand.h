@@ -1,6 +1,9 @@
 // Which of the operands that met is the odd one: the one to be moved, made elsewhere, or brought to the host. Shared by
 // the process that sees the meeting and by the report, so that both name the same operand. Allocates nothing.
 //
+// A few operators read one argument on the host, whatever device the others are on. Where they complain of that, the
+// message names the argument, and that is the odd one.
+//
 // PyTorch's message does not settle it: it compares the operands with the first one, in the order of the schema, and so
 // it may call the one tensor that is right "different from other tensors". What counts is what people mean:
 //
@@ -44,6 +47,20 @@ constexpr DeviceClass classify_device(std::string_view name) {
   return type == "cpu" ? DeviceClass::cpu : DeviceClass::accelerator;
 }
 
+// Whether a message says that an argument should have been on the CPU: "'lengths' argument should be a 1D CPU int64
+// tensor, but got 1D cuda:0 Long tensor".
+constexpr bool wants_host(std::string_view message) {
+  for (const std::string_view but : {", but got ", ", but it's on ", ", but found "}) {
+    const std::size_t at = message.find(but);
+    if (at == message.npos) continue;
+    const std::string_view wanted = message.substr(0, at);
+    const std::string_view got = message.substr(at + but.size());
+    const bool host = wanted.find(" CPU ") != wanted.npos || wanted.ends_with(" cpu") || wanted.ends_with(" CPU");
+    return host && wanted.find("cuda") == wanted.npos && got.find("cuda") != got.npos;
+  }
+  return false;
+}
+
 // "aten::mul_.Tensor" -> "mul_"
 constexpr std::string_view operator_base_name(std::string_view qualified) {
   if (const auto colons = qualified.find("::"); colons != qualified.npos) qualified.remove_prefix(colons + 2);
@@ -62,9 +79,11 @@ class OddOperands {
  public:
   // `text_of(StringId)` gives an argument's name, `device_of(DeviceSlot)` a device's, both as std::string_view.
   template <class TextOf, class DeviceOf>
-  OddOperands(std::string_view op, std::span<const OperandRecord> operands, TextOf&& text_of, DeviceOf&& device_of);
+  OddOperands(std::string_view op, std::string_view message, std::span<const OperandRecord> operands, TextOf&& text_of,
+              DeviceOf&& device_of);
 
   bool odd(const OperandRecord& operand) const {
+    if (named_ != StringId::none) return operand.argument == named_;
     if (operand.device == DeviceSlot::none || (operand.flags & (kWrappedNumber | kDeviceArgument)) != 0) return false;
     const bool generator = (operand.flags & kGenerator) != 0;
     if (only_generators_) return generator && (operand.device != wanted_ || wanted_ == DeviceSlot::none);
@@ -103,6 +122,8 @@ class OddOperands {
     return classes_[static_cast<std::size_t>(operand.device)];
   }
 
+  template <class TextOf>
+  bool settle_by_message(std::span<const OperandRecord> operands, std::string_view message, TextOf& text_of);
   bool settle_by_device_argument(std::span<const OperandRecord> operands);
   bool settle_generators(std::span<const OperandRecord> operands);
   bool settle_by_target(std::span<const OperandRecord> operands, const OperandRecord* target);
@@ -110,11 +131,26 @@ class OddOperands {
   bool settle_by_list(std::span<const OperandRecord> operands, TextOf& text_of);
   void settle_by_class(std::span<const OperandRecord> operands, const Tally& tally, const OperandRecord* target);
 
+  StringId named_ = StringId::none;  // the argument that a message says is not on the host
   DeviceSlot wanted_ = DeviceSlot::none;
   bool only_generators_ = false;
   bool spare_cpu_scalars_ = false;
   std::array<DeviceClass, kDevices> classes_{};
 };
+
+template <class TextOf>
+bool OddOperands::settle_by_message(std::span<const OperandRecord> operands, std::string_view message,
+                                    TextOf& text_of) {
+  if (!wants_host(message)) return false;
+  for (const OperandRecord& operand : operands) {
+    const std::string_view argument = text_of(operand.argument);
+    if (!is_tensor(operand) || class_of(operand) != DeviceClass::accelerator || argument.empty()) continue;
+    if (message.find(argument) == message.npos) continue;
+    named_ = operand.argument;
+    return true;
+  }
+  return false;
+}
 
 inline bool OddOperands::settle_by_device_argument(std::span<const OperandRecord> operands) {
   for (const OperandRecord& operand : operands) {
@@ -193,8 +229,8 @@ inline void OddOperands::settle_by_class(std::span<const OperandRecord> operands
 }
 
 template <class TextOf, class DeviceOf>
-OddOperands::OddOperands(std::string_view op, std::span<const OperandRecord> operands, TextOf&& text_of,
-                         DeviceOf&& device_of) {
+OddOperands::OddOperands(std::string_view op, std::string_view message, std::span<const OperandRecord> operands,
+                         TextOf&& text_of, DeviceOf&& device_of) {
   const OperandRecord* target = nullptr;
   Tally all;
   Tally without_cpu_scalars;
@@ -209,6 +245,7 @@ OddOperands::OddOperands(std::string_view op, std::span<const OperandRecord> ope
     if (!is_cpu_scalar(operand) || target == &operand) without_cpu_scalars.add(operand);
   }
 
+  if (settle_by_message(operands, message, text_of)) return;
   if (settle_by_device_argument(operands)) {
     settle_generators(operands);
   } else if (all.distinct < 2) {

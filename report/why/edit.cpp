@@ -53,6 +53,7 @@ std::string assigned_after_move(const Frame& place, std::string_view device) {
   const auto assignment = split_assignment(place.source);
   if (!assignment || !is_postfix_expression(assignment->value)) return "";
   if (assignment->target.find(',') != std::string_view::npos) return "";
+  if (assignment->value.front() == '[' || assignment->value.front() == '{') return "";  // a container has no `.to()`
   return unless_too_long(std::string(assignment->target) + " = " + std::string(assignment->value) + ".to(" +
                          std::string(device) + ")");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -53,6 +54,25 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
                                                ", or move it along, with `.to()`, when that line moves the original."}};
 }
 
+// The call, in the function that made the copy under another name, that gives the old one.
+const Evidence* given_beside_copy(const Operand& odd, const Evidence& copy, const Finding& finding) {
+  const auto assigned = split_assignment(copy.at.source);
+  if (copy.kind != trace::EvidenceKind::copied_away || !assigned) return nullptr;
+  for (const Evidence& evidence : odd.evidence) {
+    const bool given = evidence.kind == trace::EvidenceKind::given_at && is_changeable(evidence.at, finding);
+    if (given && same_function(evidence.at, copy.at) && evidence.text != assigned->target) return &evidence;
+  }
+  return nullptr;
+}
+
+Explanation old_name_given(const Evidence& given, const Evidence& copy, const Pair& pair) {
+  const std::string name(split_assignment(copy.at.source)->target);
+  return {cause_at(given.at, pair.odd,
+                   "This call gives `" + given.text + "`, which is on " + spoken_device(pair.odd.device) +
+                       ". The copy on " + copy.text + " is `" + name + "`, made in " + short_place(copy.at) + "."),
+          Fix{given.at.file, given.at.line, "Give `" + name + "` instead of `" + given.text + "`."}};
+}
+
 // Two names: one means the tensor before the move, the other the copy that the move made.
 std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
   const Evidence* itself = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
@@ -65,6 +85,8 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
     return std::nullopt;
   }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const Evidence* given = given_beside_copy(pair.odd, *copy, finding);
+  if (given != nullptr) return old_name_given(*given, *copy, pair);
   const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
   const std::string name = mention(pair.odd);
   RootCause cause = cause_at(place, pair.odd,

@@ -18,6 +18,15 @@ bool made_beside_move(const Operand& odd, const Evidence& sibling) {
 // A function that goes by types has none for what holds the operand.
 Explanation handed_back(const Evidence& passed, const Evidence& sibling, const std::string& left, const Pair& pair) {
   const std::string device = spoken_device(pair.wanted.device);
+  if (const Evidence* branch = evidence_of(pair.odd, trace::EvidenceKind::branch_beside)) {
+    return {
+        cause_at(branch->at, pair.odd,
+                 "This branch takes a `" + branch->text + "`, and none takes a `" + passed.text + "` with " + left +
+                     " in it, which is handed back as it is, on " + spoken_device(pair.odd.device) + ". " +
+                     short_place(sibling.at) + " moves `" + sibling.text + "`, which came with it, to " + device + "."),
+        Fix{branch->at.file, branch->at.line,
+            "Let this branch take a `" + passed.text + "`, too, and move what is inside to " + device + "."}};
+  }
   return {cause_at(passed.at, pair.odd,
                    "This line hands back what the function has no branch for as it is, a `" + passed.text + "` with " +
                        left + " in it, on " + spoken_device(pair.odd.device) + ". " + short_place(sibling.at) +

@@ -1,5 +1,6 @@
 // An optimizer's state belongs on the device of its parameter. `load_state_dict` sees to it; code that writes into
 // `optimizer.state` itself has to do so, too.
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -21,6 +22,24 @@ Explanation made_before_the_move(const LineageStep& made, const std::string& wha
               "Make the optimizer when its parameters are on " + spoken_device(pair.wanted.device) + " already."}};
 }
 
+// State is made like its parameter, so it has the parameter's history: sent to the host, and brought back. Where the
+// state was sent there, too, and is there still, the line that brings the parameters back has left it.
+std::optional<Explanation> brought_back_without(const Pair& pair, const LineageStep* sent, const std::string& what,
+                                                const Finding& finding) {
+  if (sent == nullptr || sent->how != trace::How::moved || !pair.odd.on_cpu()) return std::nullopt;
+  for (const LineageStep* step = sent + 1; step + 1 < pair.odd.lineage.data() + pair.odd.lineage.size(); ++step) {
+    const bool back = step->how == trace::How::moved && step->device == pair.wanted.device &&
+                      (step + 1)->how == trace::How::moved && (step + 1)->device == "cpu";
+    if (!back || !is_changeable(step->at, finding)) continue;
+    return Explanation{
+        cause_at(step->at, pair.odd,
+                 "This line brings the parameters back to " + spoken_device(pair.wanted.device) + ". " + what +
+                     ", which " + short_place(sent->at) + " sent to the CPU, does not come with them."),
+        Fix{step->at.file, step->at.line, "Bring the optimizer's state back here, too, whenever it was sent away."}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
@@ -36,6 +55,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
     return made_before_the_move(*made, what, *pair);
   }
   const LineageStep* arrival = arrival_of(pair->odd);
+  if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;
   const Frame* place = nullptr;
   if (put) {
     place = &state->at;

@@ -12,9 +12,9 @@ def apply_nested(function, data):
         return function(data)
     if type(data) is dict:
         return {name: apply_nested(function, part) for name, part in data.items()}
-    if type(data) in (list, set):
+    if type(data) in (list, set):  # ROOT
         return [apply_nested(function, part) for part in data]
-    return data  # ROOT
+    return data
 
 
 class Recurrent(torch.nn.Module):

@@ -17,7 +17,8 @@ struct Sketch {
 };
 
 // The arguments that are odd, in order.
-std::vector<std::string> odd_of(std::string_view op, const std::vector<Sketch>& sketches) {
+std::vector<std::string> odd_of(std::string_view op, const std::vector<Sketch>& sketches,
+                                std::string_view message = "") {
   std::vector<std::string> devices = {""};
   std::vector<OperandRecord> records;
   for (std::size_t i = 0; i < sketches.size(); ++i) {
@@ -33,7 +34,8 @@ std::vector<std::string> odd_of(std::string_view op, const std::vector<Sketch>& 
     record.flags = sketch.flags;
   }
   const OddOperands verdict(
-      op, records, [&](StringId id) { return std::string_view(sketches[static_cast<std::size_t>(id)].argument); },
+      op, message, records,
+      [&](StringId id) { return std::string_view(sketches[static_cast<std::size_t>(id)].argument); },
       [&](DeviceSlot slot) { return std::string_view(devices[static_cast<std::size_t>(slot)]); });
   std::vector<std::string> odd;
   for (std::size_t i = 0; i < sketches.size(); ++i) {

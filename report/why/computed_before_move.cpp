@@ -1,0 +1,26 @@
+// A value was computed from a parameter or buffer, or made like one, while its module was still elsewhere; the module
+// was moved afterwards, and what had been computed stayed.
+#include "report/frames.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+
+std::optional<Explanation> computed_before_move(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  const Evidence* computed = place_of(pair->odd, trace::EvidenceKind::computed_before_move, finding);
+  const Evidence* moved = evidence_of(pair->odd, trace::EvidenceKind::source_moved_at);
+  if (computed == nullptr || moved == nullptr || is_running(computed->at, finding)) return std::nullopt;
+  const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
+  std::string why = mention_first(pair->odd) + " is computed here from " + source + ", which is on " +
+                    spoken_device(pair->odd.device) + " at this time. " + short_place(moved->at) + " moves it to " +
+                    moved->text + " later, and what was computed stays.";
+  return Explanation{cause_at(computed->at, pair->odd, std::move(why)),
+                     Fix{computed->at.file, computed->at.line,
+                         "Compute it after the move, or where it is used; or move it there: `" +
+                             move_call(pair->odd, pair->wanted) + "`, in " + short_place(*finding.where) + "."}};
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,48 @@
+// Two factories that were told no device made their tensors on different ones: somebody has set a default device
+// between them, in a function that is not the program's beginning.
+#include "report/frames.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// Made by a factory that was left to choose.
+const LineageStep* left_to_choose(const Operand& operand) {
+  const LineageStep* made = arrival_of(operand);
+  const bool chosen =
+      made != nullptr && made->how == trace::How::created && !names_device(made->at) && !made_like_another(made->at);
+  return chosen ? made : nullptr;
+}
+
+// A script that sets the default first means it for everything.
+bool is_beginning(const Frame& place) {
+  return place.function == "<module>" || place.function == "main";
+}
+
+}  // namespace
+
+std::optional<Explanation> default_device_set(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  for (const Operand* operand : {&pair->odd, &pair->wanted}) {
+    const Operand& other = operand == &pair->odd ? pair->wanted : pair->odd;
+    const Evidence* set = place_of(*operand, trace::EvidenceKind::default_device_at, finding);
+    const LineageStep* made = left_to_choose(*operand);
+    const LineageStep* before = left_to_choose(other);
+    if (set == nullptr || made == nullptr || before == nullptr || is_beginning(set->at)) continue;
+    if (evidence_of(other, trace::EvidenceKind::default_device_at) != nullptr) continue;
+    std::string why = "From this line on, what is made without a device is on " + spoken_device(operand->device) +
+                      ", in all of the program: so is " + mention(*operand) + ", in " + short_place(made->at) + "; " +
+                      mention(other) + ", in " + short_place(before->at) + ", is not.";
+    return Explanation{cause_at(set->at, *operand, std::move(why)),
+                       Fix{set->at.file, set->at.line,
+                           "Set it for the block that needs it alone: `with torch.device(...):`; or give "
+                           "the device in " +
+                               short_place(made->at) + "."}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace devsan::report::why

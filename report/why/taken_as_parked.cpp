@@ -1,0 +1,75 @@
+// A value was sent to the host on purpose, to be kept there: a replay buffer, saved activations, an offloaded state.
+// Whoever takes it out has to bring it back, and did not.
+#include <string_view>
+
+#include "report/frames.h"
+#include "report/statement_text.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+bool puts_away(std::string_view source) {
+  for (const std::string_view call : {".append(", ".appendleft(", ".add(", ".extend(", ".put(", "save_for_backward("}) {
+    if (source.find(call) != source.npos) return true;
+  }
+  const auto assigned = split_assignment(source);
+  return stores_entry(source) || (assigned && assigned->target.starts_with("self."));
+}
+
+// The line that sends it to the host, and keeps it.
+const LineageStep* parked_at(const Operand& operand, const Finding& finding) {
+  const LineageStep* move = newest_move_of(operand);
+  const bool said = move != nullptr && is_changeable(move->at, finding) && names_device_itself(move->at);
+  return said && puts_away(move->at.source) && !is_running(move->at, finding) ? move : nullptr;
+}
+
+// The first line that makes something of it; else the one that gets it, or is given it.
+const Frame* taken_at(const Operand& operand, const LineageStep& parked, const Finding& finding) {
+  const Frame* first = nullptr;
+  for (const LineageStep& step : operand.lineage) {
+    if (&step == &parked) break;
+    if (is_changeable(step.at, finding) && !same_function(step.at, parked.at)) first = &step.at;
+  }
+  if (first != nullptr) return first;
+  // The outermost of the calls that gave it comes last.
+  const Frame* place = nullptr;
+  for (const Evidence& evidence : operand.evidence) {
+    const bool got = evidence.kind == trace::EvidenceKind::bound_at || evidence.kind == trace::EvidenceKind::given_at;
+    const bool usable = is_changeable(evidence.at, finding) && !same_function(evidence.at, parked.at);
+    if (evidence.kind == trace::EvidenceKind::sibling_moved && usable) return &evidence.at;
+    if (got && usable) place = &evidence.at;
+    if (evidence.kind == trace::EvidenceKind::bound_at && usable) break;
+  }
+  if (place != nullptr) return place;
+  return is_changeable(*finding.where, finding) ? &*finding.where : nullptr;
+}
+
+}  // namespace
+
+std::optional<Explanation> taken_as_parked(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
+  const LineageStep* parked = parked_at(pair->odd, finding);
+  const Frame* taken = parked != nullptr ? taken_at(pair->odd, *parked, finding) : nullptr;
+  if (taken == nullptr) return std::nullopt;
+  std::string why = short_place(parked->at) +
+                    " sends the value to the CPU, to be kept there. This line takes it out, and " +
+                    "leaves it on the CPU; what it meets is on " + spoken_device(pair->wanted.device) + ".";
+  const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
+  if (sibling != nullptr && taken == &sibling->at) {
+    why += " `" + sibling->text + "`, which was kept with it, is brought back here.";
+  }
+  const bool here = same_line(*taken, *finding.where);
+  const std::string edit = here ? "`" + move_call(pair->odd, pair->wanted) + "`"
+                                : assigned_after_move(*taken, device_at(*taken, pair->wanted, finding));
+  return Explanation{cause_at(*taken, pair->odd, std::move(why)),
+                     Fix{taken->file, taken->line,
+                         "Bring it back to " + spoken_device(pair->wanted.device) + " in this line" +
+                             (edit.empty() ? "" : ": " + (here ? edit : "`" + edit + "`")) + "."}};
+}
+
+}  // namespace devsan::report::why
