@@ -96,6 +96,10 @@ def test_transformers_on_two_ranks(libraries):
     check(libraries, "transformers_trainer.py", 2, expected_args=[1], ranks=2, used={"cuda:0", "cuda:1"})
 
 
+def test_architectures_of_transformers(libraries):
+    check(libraries, "transformers_models.py", devices=1, used={"cuda:0"})
+
+
 def test_accelerate(libraries):
     check(libraries, "accelerate_loop.py", used={"cuda:0", "cuda:1"})
 
@@ -140,4 +144,5 @@ def test_the_offload_of_deepspeed_0_14_2_fails_as_on_hardware(old_deepspeed):
     (finding,) = [f for f in result.loud() if f["kind"] == "device-mismatch"]
     assert finding["severity"] == "error" and finding["op"] == "aten::mul_.Tensor"
     assert finding["where"]["function"].endswith("unscale_and_clip_grads")
-    assert finding["root_cause"]["where"]["file"].endswith("deepspeed/runtime/zero/stage3.py")
+    assert finding["rule"] == "cuda_scalar_was_python_float"
+    assert finding["root_cause"]["file"].endswith("deepspeed/runtime/zero/stage3.py")
