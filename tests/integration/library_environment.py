@@ -1,4 +1,4 @@
-"""Environments with training libraries over the torch at hand, under build/, made once and then used without a network."""
+"""Environments with training libraries over the torch at hand: in build/, made once, then used without a network."""
 
 import fcntl
 import hashlib
@@ -62,11 +62,10 @@ class LibraryRunner(Runner):
     def on_cpu(self, name, *args):
         return self(PROGRAMS / name, "cpu", self.scratch / "cpu", *args, plain=True, env=self.SETTINGS, timeout=600)
 
-    def simulated(self, name, *args, devices=2, ranks=None, env=None):
+    def simulated(self, name, *args, devices=2, ranks=None):
         program = self.program_of_ranks(ranks) if ranks else PROGRAMS / name
         first = [PROGRAMS / name] if ranks else []
-        return self(program, *first, "cuda", self.scratch / "cuda", *args, sim=devices, env={**self.SETTINGS, **(env or {})},
-                    timeout=600)
+        return self(program, *first, "cuda", self.scratch / "cuda", *args, sim=devices, env=self.SETTINGS, timeout=600)
 
     def program_of_ranks(self, ranks):
         return self.program(f"""

@@ -1,7 +1,8 @@
 """Training libraries on simulated devices: unmodified, without findings, and with the numbers of the CPU.
 
-The programs are in library_programs/. Each prints numbers by scenario, which are compared with those of the same program
-on the CPU, without devsan. Models have random weights and are made from a configuration: nothing is downloaded from a hub.
+The programs are in library_programs/. Each prints numbers by scenario, which are compared with those of the same
+program on the CPU, without devsan. Models have random weights and are made from a configuration: nothing is downloaded
+from a hub.
 """
 
 import json
@@ -113,9 +114,9 @@ def test_lightning(libraries, count):
     check(libraries, "lightning_fit.py", count, used={f"cuda:{index}" for index in range(count)})
 
 
-# DeepSpeed keeps a part of each engine when it is destroyed (of 0.19.8 and ZeRO-3 more than 1 MiB, also without devsan).
-# A process that makes one after another grows, which would be a finding: none here takes the twenty steps it needs,
-# but for the long one, which has a single engine.
+# DeepSpeed keeps a part of each engine that is destroyed: of 0.19.8 and ZeRO-3 over 1 MiB, also without devsan. A process
+# that makes one after another grows, which would be a finding: none here takes the twenty steps it needs, but for the
+# long one, which has a single engine.
 ZERO = {
     "whole": ["1 fp32", "1 bf16", "2 fp16", "2 bf16"],
     "offloaded": ["1 fp16 optimizer", "2 fp32 optimizer", "2 bf16 pinned optimizer", "3 fp16 optimizer"],

@@ -1,4 +1,4 @@
-"""accelerate: a training loop of its own with and without accumulation, checkpoints, and a model spread over devices."""
+"""accelerate: its training loop with and without accumulation, saved states, and a model spread over devices."""
 
 import pathlib
 import sys

@@ -29,7 +29,8 @@ def make_trainer(name, model, **settings):
     settings = {"max_steps": STEPS, "save_strategy": "no", **settings}
     arguments = transformers.TrainingArguments(
         output_dir=str(FOLDER / name), per_device_train_batch_size=4 // COUNT, per_device_eval_batch_size=4 // COUNT,
-        learning_rate=1e-2, logging_steps=1, report_to=[], disable_tqdm=True, seed=3, use_cpu=DEVICE == "cpu", **settings)
+        learning_rate=1e-2, logging_steps=1, report_to=[], disable_tqdm=True, seed=3, use_cpu=DEVICE == "cpu",
+        **settings)
     assert arguments.device.type == DEVICE, arguments.device
     assert arguments.world_size * max(arguments.n_gpu, 1) == COUNT
     return transformers.Trainer(model=model, args=arguments, train_dataset=Rows(token_rows(24)),
