@@ -114,7 +114,7 @@ def test_lightning(libraries, count):
     check(libraries, "lightning_fit.py", count, used={f"cuda:{index}" for index in range(count)})
 
 
-# DeepSpeed keeps a part of each engine that is destroyed: of 0.19.8 and ZeRO-3 over 1 MiB, also without devsan. A process
+# DeepSpeed keeps a part of each destroyed engine: of 0.19.8 and ZeRO-3 over 1 MiB, also without devsan. A process
 # that makes one after another grows, which would be a finding: none here takes the twenty steps it needs, but for the
 # long one, which has a single engine.
 ZERO = {
