@@ -20,6 +20,7 @@
 #include "sim/synchronized_norm.h"
 #include "sim/views.h"
 #include "sim/wide_products.h"
+#include "sim/wider_dtypes.h"
 
 namespace devsan::sim {
 namespace {
@@ -55,6 +56,7 @@ bool attach(const HostServices& host) {
   register_attention();
   register_attention_choice();
   register_wide_products();
+  register_wider_dtypes();
   register_reducer_timer();
   return true;
 }

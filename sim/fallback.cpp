@@ -17,6 +17,7 @@
 #include "sim/host_kernels.h"
 #include "sim/layouts.h"
 #include "sim/random.h"
+#include "sim/wider_dtypes.h"
 
 namespace devsan::sim {
 namespace {
@@ -254,6 +255,8 @@ void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack*
   host.replace(aliases);
   if (own != nullptr) {
     own->callBoxed(op, c10::DispatchKeySet(host_key), stack);
+  } else if (const std::optional<at::ScalarType> wide = wider_dtype(op, *stack)) {
+    call_in(*wide, op, c10::DispatchKeySet(host_key), stack);
   } else {
     op.redispatchBoxed(c10::DispatchKeySet(host_key), stack);
   }

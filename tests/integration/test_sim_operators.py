@@ -225,8 +225,51 @@ print("equal")
 """
 
 
-@pytest.mark.parametrize("source", [CELLS, LAYOUTS, COPIES, TRANSFORMS],
-                         ids=["recurrent cells", "layouts", "copies between devices", "transforms"])
+WIDER_DTYPES = """
+import torch, torch.nn.functional as F
+# What CUDA takes in half precision and the CPU does not: the CPU's numbers of float32, rounded.
+generator = torch.Generator().manual_seed(0)
+images, rows = torch.randn(2, 3, 9, 8, generator=generator), torch.randn(4, 5, generator=generator)
+targets, sets = torch.tensor([1, 0, 4, 2]), torch.tensor([[1, 3, -1, 0, 0]] * 4)
+weight = torch.rand(5, generator=generator).half().float()
+for function, operand in (
+        (lambda x: F.avg_pool3d(x, 2), images),
+        (lambda x: F.interpolate(x, size=(4, 5), mode="bilinear", antialias=True), images),
+        (lambda x: F.interpolate(x, size=(4, 5), mode="bicubic", antialias=True), images),
+        (lambda x: F.multi_margin_loss(x, targets.to(x.device), weight=weight.to(x)), rows),
+        (lambda x: F.multilabel_margin_loss(x, sets.to(x.device), reduction="none"), rows)):
+    for dtype in (torch.half, torch.bfloat16):
+        weight = weight.to(dtype).float()
+        ours = operand.to("cuda", dtype).requires_grad_()
+        theirs = operand.to(dtype).float().requires_grad_()
+        result, expected = function(ours), function(theirs)
+        assert result.is_cuda and result.dtype == dtype and torch.equal(result.cpu(), expected.to(dtype))
+        (gradient,) = torch.autograd.grad(result, ours, torch.ones_like(result))
+        (wanted,) = torch.autograd.grad(expected, theirs, torch.ones_like(expected))
+        assert gradient.dtype == dtype and torch.equal(gradient.cpu(), wanted.to(dtype))
+noise = F.rrelu(-torch.ones(1000, device="cuda").half(), 0.25, 0.5, training=True)
+assert noise.dtype == torch.half and -0.5 <= noise.min() < -0.45 and -0.3 < noise.max() <= -0.25
+inplace = -torch.ones(1000, device="cuda").half()
+assert F.rrelu_(inplace, 0.25, 0.5, training=True) is inplace and -0.5 <= inplace.min() < inplace.max() <= -0.25
+
+# Whole numbers are counted by CUDA: a bin is found with integers, limits are cut to them.
+numbers = torch.randint(0, 50, (400,), generator=generator)
+for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+    for bins, low, high in ((50, 0, 49), (7, 0, 49), (49, 0, 49), (4, 10.9, 30.9)):
+        counted = torch.histc(numbers.to("cuda", dtype), bins, low, high)
+        inside = numbers[(numbers >= int(low)) & (numbers <= int(high))]
+        bin_of = ((inside - int(low)) * bins // (int(high) - int(low))).clamp(max=bins - 1)
+        assert counted.dtype == dtype and counted.is_cuda
+        assert torch.equal(counted.cpu().long(), torch.bincount(bin_of, minlength=bins)), (dtype, bins)
+out = torch.empty(0, dtype=torch.int32, device="cuda")
+assert torch.histc(numbers.to("cuda", torch.int32), 50, 0, 49, out=out) is out
+assert torch.equal(out.cpu().long(), torch.bincount(numbers, minlength=50))
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("source", [CELLS, LAYOUTS, COPIES, TRANSFORMS, WIDER_DTYPES],
+                         ids=["recurrent cells", "layouts", "copies between devices", "transforms", "wider dtypes"])
 def test_results_are_those_of_the_cpu(run_python, source):
     result = run_python(source, sim=2)
     assert (result.status, result.stdout.strip()) == (0, "equal"), result.stderr[-3000:]
