@@ -14,6 +14,7 @@ PROGRAMS = sorted((ROOT / "tests/programs").glob("[0-9]*.py"))
 OTHER_LINES = {
     "209_head_replaced_on_another_gpu": (None, "of two GPUs, both named in the source, either may be the wrong one"),
     "281_scores_like_a_filter_on_cpu": (43, "what the call that makes its filter is given may be as wrong"),
+    "282_activations_stored_on_cpu_and_added_back": (48, "what is kept on the host to save memory may be meant to be"),
     "289_rotation_follows_the_default_device": (28, "which of the two devices is meant shows nowhere"),
     "318_masks_come_from_a_generator": (27, "most loops over a generator are to move what they take from it"),
 }
@@ -53,7 +54,9 @@ def test_refused_operator_is_reported_at_its_line(refused, program):
     assert finding["message"].splitlines()[0] in result.stderr
     odd = [operand for operand in finding["operands"] if operand["odd"]]
     assert odd, finding["operands"]
-    assert {operand["device"] for operand in finding["operands"]} > {odd[0]["device"]}
+    # All may be on one device where an operator reads an argument on the host: then the message names that.
+    others = {operand["device"] for operand in finding["operands"]} - {odd[0]["device"]}
+    assert others or (odd[0]["arg"] in finding["message"] and odd[0]["device"] != "cpu")
 
 
 @pytest.mark.parametrize("program", of_kind("raises"))

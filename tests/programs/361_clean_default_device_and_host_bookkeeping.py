@@ -3,7 +3,7 @@
 # phase: n/a
 # expect: clean
 import torch
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 
 class Prioritized:
@@ -28,13 +28,14 @@ class Prioritized:
 class Reader(torch.nn.Module):
     def __init__(self, words, width):
         super().__init__()
-        self.embed, self.read = torch.nn.Embedding(words, width), torch.nn.GRU(width, width, batch_first=True)
+        self.embed, self.read = torch.nn.Embedding(words, width), torch.nn.Linear(width, width)
         self.out = torch.nn.Linear(width, words)
         self.decay = torch.linspace(1, 0.5, width)
 
     def forward(self, words, lengths):
         packed = pack_padded_sequence(self.embed(words) * self.decay, lengths, batch_first=True, enforce_sorted=False)
-        return self.out(pad_packed_sequence(self.read(packed)[0], batch_first=True)[0])
+        read = PackedSequence(self.read(packed.data).tanh(), *packed[1:])
+        return self.out(pad_packed_sequence(read, batch_first=True)[0])
 
 
 def main():
