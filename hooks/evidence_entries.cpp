@@ -116,28 +116,32 @@ std::optional<Entry> entry_of_dict(const ObjectSearch& search, std::uint32_t at)
   return std::nullopt;
 }
 
+bool is_key(const void* constant, const void* key) {
+  return constant != nullptr && is_text(constant) && same_name(constant, key);
+}
+
+// How a function's constants mention a key: in a tuple, as displays and calls with keywords have their keys.
+bool in_tuple(const void* code, const void* key) {
+  const void* constants = code_constants(code);
+  for (std::ptrdiff_t k = 0; tuple_entry(constants, k) != nullptr; ++k) {
+    const void* constant = tuple_entry(constants, k);
+    for (std::ptrdiff_t n = 0; tuple_entry(constant, n) != nullptr; ++n) {
+      if (is_key(tuple_entry(constant, n), key)) return true;
+    }
+  }
+  return false;
+}
+
 // The only line of the program that stores an entry by this name in any dictionary; none where one may be made in
 // another way: in a display, by a keyword, or by a key that is no constant.
 std::optional<trace::Position> only_store_of_key(const Inquiry& inquiry, const void* key) {
   std::optional<trace::Position> found;
   for (const void* code : inquiry.own_code.code()) {
-    const void* constants = code_constants(code);
-    bool mentioned = false;
-    for (std::ptrdiff_t k = 0; tuple_entry(constants, k) != nullptr; ++k) {
-      const void* constant = tuple_entry(constants, k);
-      if (is_text(constant) && same_name(constant, key)) mentioned = true;
-      if (!is_tuple(constant)) continue;
-      for (std::ptrdiff_t n = 0; tuple_entry(constant, n) != nullptr; ++n) {
-        const void* inner = tuple_entry(constant, n);
-        if (is_text(inner) && same_name(inner, key)) return std::nullopt;
-      }
-    }
-    if (!mentioned) continue;
+    if (in_tuple(code, key)) return std::nullopt;
     const ByteCode byte_code(code);
     const auto& all = byte_code.instructions();
     for (std::size_t k = 0; k + 1 < all.size(); ++k) {
-      const bool loaded = all[k].operation == Operation::load_constant && all[k].operand != nullptr &&
-                          is_text(all[k].operand) && same_name(all[k].operand, key);
+      const bool loaded = all[k].operation == Operation::load_constant && is_key(all[k].operand, key);
       if (!loaded || all[k + 1].operation == Operation::other) continue;  // read, or given to a call
       if (found || all[k + 1].operation != Operation::store_item) return std::nullopt;
       found = position_of(code, all[k + 1].offset);

@@ -1,6 +1,7 @@
 // What an operand came together with and was left out of: other entries of the containers that hold it, other tensors
 // of its module, other arguments of the call, which the program moved to the device where it is missed.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/source_files.h"
 
 namespace devsan::hooks {
 
@@ -27,6 +29,19 @@ constexpr int kMaxEntries = 32;  // of one that is no more than a batch
 
 bool is_same(const trace::Position& a, const trace::Position& b) noexcept {
   return a.file == b.file && a.line == b.line && a.column == b.column;
+}
+
+// Whether the program's line calls what Module._apply() calls for each tensor, rather than Module.to() and its kin.
+bool hands_to_function(const trace::Site& site) {
+  if (!runtime.recorder->string(site.innermost.function).ends_with(".<locals>.convert") &&
+      !runtime.recorder->string(site.innermost.function).ends_with(".<locals>.<lambda>")) {
+    return false;
+  }
+  SourceFiles files;
+  const std::string_view line = files.line(site.user.file, site.user.line);
+  constexpr std::array<std::string_view, 8> kMoves = {".to(",    ".cuda(",   ".cpu(",      ".half(",
+                                                      ".float(", ".double(", ".bfloat16(", "._apply("};
+  return !line.empty() && std::ranges::none_of(kMoves, [line](auto move) { return line.find(move) != line.npos; });
 }
 
 // The devices of the operands that an operand met.
@@ -56,9 +71,10 @@ class Wanted {
       if (moved && runtime.recorder->lineage(node.parent).device == own_) site = node.site;
     }
     if (site == trace::SiteId::none) return site;
-    // What torch moves, as Module.to() does, it moves as a whole.
+    // What torch moves, as Module.to() does, it moves as a whole; not what a method of the program's own hands to the
+    // function that Module._apply() was given: `self.scale = fn(self.scale)`.
     const trace::Site at = runtime.recorder->site(site);
-    return is_same(at.user, at.innermost) ? site : trace::SiteId::none;
+    return is_same(at.user, at.innermost) || hands_to_function(at) ? site : trace::SiteId::none;
   }
 
  private:

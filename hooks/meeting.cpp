@@ -14,6 +14,7 @@
 #include "hooks/code_table.h"
 #include "hooks/device_messages.h"
 #include "hooks/examine.h"
+#include "hooks/generator_state.h"
 #include "hooks/gradient_check.h"
 #include "hooks/halt.h"
 #include "hooks/live_memory.h"
@@ -301,8 +302,8 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
 }
 
 void note_error(std::string_view message) noexcept {
-  const DeviceComplaint complaint = complaint_of(message);
   ThreadState& state = thread_state();
+  const DeviceComplaint complaint = takes_state_from_device(state) ? DeviceComplaint::certain : complaint_of(message);
   if (complaint == DeviceComplaint::none || state.busy) return;
   if (state.depth != 0) return keep_error(state, message);
   if (complaint != DeviceComplaint::certain) return;
@@ -324,6 +325,7 @@ void note_error(std::string_view message) noexcept {
   if (state.backward_depth != 0) details.fallback = backward_call_site();
   OperandList operands(details.op);
   add_checked_gradients(state, operands);
+  add_generator_state(state, operands);
   if (!operands.records().empty()) details.flags &= ~unsigned{trace::kNoOperands};
   expect_handling(state, record(state, details, operands, nullptr));
 }

@@ -10,6 +10,10 @@
 // constinit: without it each access would ask whether the block has to be initialised first.
 extern "C" constinit thread_local devsan::ThreadBlock devsan_thread_block __attribute__((tls_model("initial-exec")));
 
+namespace c10 {
+struct TensorImpl;
+}
+
 namespace devsan::hooks {
 
 struct ThreadCaches;
@@ -53,11 +57,12 @@ struct ThreadState {
   trace::MeetingPayload* unhandled;  // a raise of this thread that the program has not been seen to catch
   const void* thrown;                // the C++ exception that the thread threw last,
 
-  const void* thrown_type;        // and its std::type_info
-  FindingScope* scopes;           // in which the program allows or expects findings, innermost first
-  const void* node;               // torch::autograd::Node that runs on this thread
-  CallSite backward_site;         // of the call at `backward_frame`
-  const void* gradient_check;     // what autograd's engine is checking on this thread; null outside of such a check
+  const void* thrown_type;     // and its std::type_info
+  FindingScope* scopes;        // in which the program allows or expects findings, innermost first
+  const void* node;            // torch::autograd::Node that runs on this thread
+  CallSite backward_site;      // of the call at `backward_frame`
+  const void* gradient_check;  // what autograd's engine is checking on this thread; null outside of such a check
+  const c10::TensorImpl* generator_state;  // what a generator's state is being set from; null outside of that
   trace::TrafficPayload* number;  // what the host has just waited for, until the next operator shows who took it
   const void* number_frame;       // the frame that it was asked for in,
   std::uintptr_t number_address;  // and the instruction

@@ -14,6 +14,8 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_object);
   const Evidence* stored = place_of(pair->odd, trace::EvidenceKind::attribute_set_at, finding);
   if (held == nullptr || stored == nullptr || same_function(stored->at, *finding.where)) return std::nullopt;
+  // What an attribute merely leads to, by way of another object, was given to that elsewhere.
+  if (!held->text.starts_with(stored->text)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);
   if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
   std::string why = "A `" + type_of_path(held->text) + "` keeps `" + std::string(attribute_of_path(held->text)) +

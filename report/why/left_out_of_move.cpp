@@ -1,6 +1,10 @@
 // A batch comes in parts: entries of a dict, fields of an object, arguments of one call. One line moved some of them
 // and passed this one over, as a `.to()` that does not look inside nested containers does, or a function that goes by
 // types and does not know this one.
+#include <algorithm>
+#include <string_view>
+
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -49,11 +53,39 @@ Explanation left_by_itself(const Evidence& left, const Pair& pair, const Finding
                   "`."}};
 }
 
+bool is_moved(std::string_view argument) {
+  return argument.ends_with(')') &&
+         (argument.find(".to(") != argument.npos || argument.find(".cuda(") != argument.npos);
+}
+
+// `criterion(out, target.to(device), weights)`: the call that gave it moves what it gives beside it.
+std::optional<Explanation> given_beside_moved(const Pair& pair, const Finding& finding) {
+  if (!pair.odd.on_cpu() || !on_accelerator(pair.wanted)) return std::nullopt;
+  for (const Evidence& given : pair.odd.evidence) {
+    if (given.kind != trace::EvidenceKind::given_at || !is_changeable(given.at, finding)) continue;
+    const std::string source = call_at(given.at);
+    const auto call = split_call(source);
+    if (!call || is_moved(given.text)) continue;
+    const auto moved =
+        std::ranges::find_if(call->arguments, [](const ArgumentText& one) { return is_moved(one.text); });
+    if (moved == call->arguments.end()) continue;
+    return Explanation{
+        cause_at(given.at, pair.odd,
+                 "This call gives `" + given.text + "` as it is, on the CPU, and beside it `" +
+                     std::string(moved->text) + "`, which it moves."),
+        Fix{given.at.file, given.at.line,
+            "Move it, too: `" + (is_postfix_expression(given.text) ? given.text : "(" + given.text + ")") + ".to('" +
+                pair.wanted.device + "')`."}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (auto given = given_beside_moved(*pair, finding)) return given;
   if (const Evidence* left = place_of(pair->odd, trace::EvidenceKind::left_by_own_move, finding)) {
     return left_by_itself(*left, *pair, finding);
   }

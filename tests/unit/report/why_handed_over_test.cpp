@@ -154,6 +154,25 @@ TEST_CASE("The call that gives the old name though a moved copy exists is the ca
   CHECK_THAT(told.fix->text, Contains("Give `mask_there` instead of `mask`"));
 }
 
+TEST_CASE("A call that moves one argument and gives another as it is is the cause") {
+  Finding finding = add("weights");
+  odd(finding).lineage = {created(line(4, "main", "    weights = torch.ones(4)", "torch.ones(4)"))};
+  const Frame call =
+      line(17, "main", "    loss = criterion(out, y.to(dev), weights)", "criterion(out, y.to(dev), weights)");
+  find(odd(finding), EvidenceKind::given_at, call, "weights");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_out_of_move");
+  CHECK(cause_line(told) == 17);
+  CHECK_THAT(told.root_cause->why, Contains("`weights` as it is") && Contains("`y.to(dev)`, which it moves"));
+
+  SECTION("not where it moves none") {
+    odd(finding).evidence.clear();
+    find(odd(finding), EvidenceKind::given_at,
+         line(17, "main", "    loss = criterion(out, y, weights)", "criterion(out, y, weights)"), "weights");
+    CHECK(cause_line(explained(finding)) == 4);
+  }
+}
+
 TEST_CASE("A branch for lists is the line to change where a tuple was handed back as it came") {
   Finding finding = add("boxes");
   odd(finding).lineage = {created(line(2, "collate", "    boxes = torch.rand(4, 4)", "torch.rand(4, 4)"))};
