@@ -47,6 +47,8 @@ TEST_CASE("PyTorch's own device checks are certain complaints") {
       "and "
       "(source) cuda:0",
       "masked_fill_: Expected inputs to be on same device",
+      "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor",
+      "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:0",
       "torch.cat(): all input tensors must be on the same device. Received cuda:0 and cpu",
       "Function MulBackward0 returned an invalid gradient at index 0 - expected device cpu but got cuda:0",
       "Expected condition, x and y to be on the same device, but condition is on cpu and x and y are on cuda:0 and "

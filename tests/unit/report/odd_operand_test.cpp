@@ -47,6 +47,19 @@ std::vector<std::string> odd_of(std::string_view op, const std::vector<Sketch>& 
 using Odd = std::vector<std::string>;
 constexpr auto kWeight = NameKind::parameter;
 
+TEST_CASE("An argument that a message wants on the host is odd though all operands are on one device") {
+  constexpr auto kLengths = "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor";
+  CHECK(odd_of("aten::_pack_padded_sequence", {{"input", "cuda:0"}, {"lengths", "cuda:0"}}, kLengths) ==
+        Odd{"lengths"});
+  constexpr auto kSplit = "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:0";
+  const std::vector<Sketch> split = {{"self", "cuda:0"}, {"tensor_indices_or_sections", "cuda:0"}};
+  CHECK(odd_of("aten::tensor_split", split, kSplit) == Odd{"tensor_indices_or_sections"});
+  // Of another type, and where it should be.
+  constexpr auto kFloat = "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cpu Float tensor";
+  CHECK_FALSE(wants_host(kFloat));
+  CHECK_FALSE(wants_host("expected a CUDA tensor on cuda:0 as CPU tensors are slow, but got cuda:1"));
+}
+
 TEST_CASE("A tensor left on the CPU is odd, whichever operand it is") {
   CHECK(odd_of("aten::add.Tensor", {{"self", "cuda:0"}, {"other", "cpu"}}) == Odd{"other"});
   CHECK(odd_of("aten::add.Tensor", {{"self", "cpu"}, {"other", "cuda:0"}}) == Odd{"self"});
