@@ -1,6 +1,6 @@
 """Times work with something switched on and off in turn, in one process, and prints what it measured as JSON.
 
-    bench_measure.py devsan|dispatch-mode|debug-mode|profiler|record-function DEVICE PAIRS [LIBRARY]
+    bench_measure.py devsan|dispatch-mode|debug-mode|profiler|record-function|memory-history DEVICE PAIRS [LIBRARY]
 """
 
 import ctypes
@@ -128,9 +128,15 @@ def record_function(library: str) -> Switch:
     return ctypes.CDLL(library).bench_record_function
 
 
+def memory_history(_: str) -> Switch:
+    import torch
+
+    return lambda enabled: torch.cuda.memory._record_memory_history("all" if enabled else None, max_entries=100_000)
+
+
 SWITCHES: dict[str, Callable[[str], Switch]] = {
     "devsan": lambda _: switch(), "dispatch-mode": dispatch_mode, "debug-mode": debug_mode, "profiler": profiler,
-    "record-function": record_function}
+    "record-function": record_function, "memory-history": memory_history}
 
 
 def main(what: str, device: str, pairs: int, library: str = "") -> None:

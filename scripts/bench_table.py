@@ -26,6 +26,8 @@ def budgets(results: dict) -> list[dict]:
         add("import torch", start["import_ms"], 150, "ms")
         add("memory (VmRSS)", start["rss"] / MIB, 64, "MiB")
         add("trace file", start["trace_bytes"] / MIB, 32, "MiB")
+    if "cuda_calls" in results:
+        add("a CUDA allocation call, added", results["cuda_calls"]["ns_added"], 300, "ns")
     return rows
 
 
@@ -68,8 +70,9 @@ def rival_lines(results: dict) -> list[str]:
     rivals = results.get("rivals") or {}
     if not rivals:
         return []
-    titles = {"dispatch-mode": "dispatch", "debug-mode": "DebugMode", "record-function": "Record-"}
-    under = {"dispatch-mode": "mode", "record-function": "Function"}
+    titles = {"dispatch-mode": "dispatch", "debug-mode": "DebugMode", "record-function": "Record-",
+              "memory-history": "memory"}
+    under = {"dispatch-mode": "mode", "record-function": "Function", "memory-history": "history"}
     columns = {"devsan": results} | rivals
     lines = [f"{'Beside others':24}" + "".join(f"{titles.get(name, name):>11}" for name in columns),
              " " * 24 + "".join(f"{under.get(name, ''):>11}" for name in columns), "-" * 80]
@@ -94,6 +97,15 @@ def start_lines(results: dict) -> list[str]:
             f"trace file {start['trace_bytes'] / MIB:.1f} MiB, {start['trace_disk_bytes'] / MIB:.1f} MiB on disk"]
 
 
+def cuda_call_lines(results: dict) -> list[str]:
+    calls = results.get("cuda_calls")
+    if not calls:
+        return []
+    return ["CUDA's allocation calls", "-" * 80,
+            f"cuMemAlloc, cuMemFree {calls['ns_off']:.0f} ns a call, added {calls['ns_added']:.0f} ns "
+            "(a stand-in for the driver)"]
+
+
 def instruction_lines(results: dict, most: int = 16) -> list[str]:
     for row in results.get("instructions", []):
         if row["name"] == STEP:
@@ -114,7 +126,7 @@ def render(results: dict) -> str:
             f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']:.1f} at the start"
             + (" (quick run)" if results["quick"] else "")]
     parts = [head, budget_lines(results), step_lines(results), operator_lines(results), rival_lines(results),
-             start_lines(results), instruction_lines(results), [f"skipped: {text}" for text in results["skipped"]]]
+             start_lines(results), cuda_call_lines(results), instruction_lines(results), [f"skipped: {text}" for text in results["skipped"]]]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
