@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "hooks/code_api.h"
@@ -36,6 +37,12 @@ struct Instruction {
   const void* operand = nullptr;  // borrowed from the code object
   int target = -1;                // offset
 };
+
+// Whether it loads a variable or an attribute of this name.
+inline bool loads_name(const Instruction& one, std::string_view name) noexcept {
+  return (one.operation == Operation::load_attribute || one.operation == Operation::load_variable) &&
+         is_name(one.operand, name);
+}
 
 // An exception in [begin, end) goes on at `handler`.
 struct HandlerRange {

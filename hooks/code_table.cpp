@@ -61,7 +61,9 @@ std::uint32_t CodeTable::classify(const void* code) const noexcept {
                          file.starts_with("<__array_function__");
   const bool installed = contains(file, "/site-packages/") || contains(file, "/dist-packages/");
   // What the standard library does, it does for who called it: copy.deepcopy, a queue between processes.
-  const bool standard = !installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."));
+  // So does NumPy, which knows no devices.
+  const bool standard = (!installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."))) ||
+                        (installed && contains(file, "-packages/numpy/"));
   if (file.starts_with(torch_directory_) || generated || standard) {
     // The innermost frame of an optimizer's operators is one of the functions that step() shares its work among.
     const bool steps = name == "step" || name.starts_with("_single_tensor_") || name.starts_with("_multi_tensor_") ||

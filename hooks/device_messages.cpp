@@ -8,7 +8,7 @@ namespace {
 
 // Phrases of PyTorch's own checks: c10::impl::common_device_check_failure, TensorIterator, index, cat and stack,
 // embedding, convolution, generators (ATen/core/Generator.h), autograd's validate_outputs, cuDNN's and rnn's checks,
-// torch/_prims_common and FakeTensor.
+// torch/_prims_common and FakeTensor; and of torch's Python bindings: Tensor.numpy() and Tensor.grad.
 constexpr std::string_view kCertain[] = {
     "on the same device",
     "on same device",
@@ -25,6 +25,9 @@ constexpr std::string_view kCertain[] = {
     "must be on the current device",
     "expected device",
     "two different devices",
+    trace::kNumpyRefused,
+    "attempting to assign a gradient with device type",
+    "attempting to assign a gradient located on device",
 };
 
 constexpr std::string_view kPossible[] = {

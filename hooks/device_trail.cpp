@@ -53,11 +53,16 @@ DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls)
 std::vector<DeviceTrail::Stop> DeviceTrail::follow(std::string expression) {
   std::vector<Stop> stops;
   while (!expression.empty() && stops.size() < kMaxStops) {
+    if (expression.starts_with("**")) {
+      expression = unpacked(expression.substr(2));
+      continue;
+    }
     const bool attribute = expression.starts_with("self.") && is_identifier(expression.substr(5));
     std::string text = expression;
     std::optional<std::string> value;
     if (attribute) value = stored_attribute(expression);
     if (is_identifier(expression)) value = given_argument(text);
+    if (!value && is_identifier(expression)) value = chosen_here(expression);
     if (!value) break;
     stops.push_back({position_here(), text});
     expression = followed_on(*value);
@@ -148,6 +153,41 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
   if (found == 0) return std::nullopt;
   go_to_store(found);
   return value;
+}
+
+// What the only line of the function above stores in a variable.
+std::optional<std::string> DeviceTrail::stored_variable(const std::string& name) {
+  const SourceLines& here = lines(file_);
+  const int definition = enclosing_line(here, line_, "def ");
+  std::optional<std::string> value;
+  for (int k = line_ - 1; k > definition; --k) {
+    auto assigned = assigned_to(statement_at(here, k), name);
+    if (!assigned) continue;
+    if (value && *value != *assigned) return std::nullopt;
+    value = std::move(assigned);
+  }
+  return value;
+}
+
+// `place = "cuda" if x.is_cuda else "cpu"` in the same function: a literal without a number, which decides by itself.
+std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
+  const SourceLines& here = lines(file_);
+  const int definition = enclosing_line(here, line_, "def ");
+  if (definition == 0) return std::nullopt;
+  const auto value = stored_variable(name);
+  if (!value || (value->find("\"cuda\"") == value->npos && value->find("'cuda'") == value->npos)) return std::nullopt;
+  for (int k = line_ - 1; k > definition; --k) {
+    if (!assigned_to(statement_at(here, k), name)) continue;
+    line_ = k;
+    return value;
+  }
+  return std::nullopt;
+}
+
+// The device among what a dictionary of keyword arguments was made with: `x.to(**self.options)`.
+std::string DeviceTrail::unpacked(const std::string& name) {
+  const auto display = name.starts_with("self.") ? stored_attribute(name) : stored_variable(name);
+  return display ? followed_on(device_entry(*display)) : std::string();
 }
 
 std::optional<std::string> DeviceTrail::given_argument(std::string& expression) {

@@ -38,6 +38,9 @@ class DeviceTrail {
   const SourceLines& lines(trace::StringId file);
   std::optional<Function> function_here();
   std::optional<std::string> stored_attribute(const std::string& expression);
+  std::optional<std::string> stored_variable(const std::string& name);
+  std::optional<std::string> chosen_here(const std::string& name);
+  std::string unpacked(const std::string& name);
   std::optional<std::string> given_argument(std::string& expression);
   Given given_by_caller(const Function& function, const Parameter& parameter);
   Given given_by_only_call(const Function& function, const Parameter& parameter);

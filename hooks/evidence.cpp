@@ -1,9 +1,12 @@
 #include "hooks/evidence.h"
 
+#include "hooks/byte_code.h"
 #include "hooks/code_api.h"
 #include "hooks/python_frames.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/source_files.h"
 #include "trace/function_names.h"
 
 namespace devsan::hooks {
@@ -62,6 +65,14 @@ trace::Position position_at(trace::StringId file, int line, std::string_view fun
   return position;
 }
 
+std::optional<trace::Position> loop_around(const trace::Position& at) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  const int loop = enclosing_line(lines, at.line, "for ");
+  if (loop == 0 || enclosing_line(lines, loop, "def ") != enclosing_line(lines, at.line, "def ")) return std::nullopt;
+  return position_at(at.file, loop, qualified_function(lines, loop));
+}
+
 const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
   const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
   const std::string_view function = trace::function_around(runtime.recorder->string(position.function));
@@ -69,6 +80,24 @@ const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
     if (is_name(field<const void*>(code, name), function) && position_of(code, 0).file == position.file) return code;
   }
   return nullptr;
+}
+
+std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
+                                         bool (*accepts)(std::string_view line)) {
+  SourceFiles files;
+  std::optional<trace::Position> found;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions_text(code, name)) continue;
+    const ByteCode byte_code(code);
+    for (const Instruction& one : byte_code.instructions()) {
+      if (!loads_name(one, name)) continue;
+      const trace::Position at = position_of(code, one.offset);
+      if (accepts != nullptr && !accepts(files.line(at.file, at.line))) continue;
+      if (found && (found->line != at.line || found->file != at.file)) return std::nullopt;
+      found = at;
+    }
+  }
+  return found;
 }
 
 }  // namespace devsan::hooks

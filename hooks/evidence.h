@@ -5,6 +5,7 @@
 // there is no evidence. With the GIL (PythonSection); bounded; runs no code of the program. May throw std::bad_alloc.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -45,6 +46,12 @@ struct Inquiry {
     const Sighting& sighting = search.sighting(operand);
     return sighting.base ? search.place(sighting.place).object : identities[operand].object;
   }
+
+  // Whether an operand would have met another one on this device, where it is not itself.
+  bool is_wanted(std::size_t operand, trace::DeviceSlot device) const noexcept {
+    return device != operands[operand].device &&
+           std::ranges::any_of(operands, [device](const auto& other) { return other.device == device; });
+  }
 };
 
 // Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
@@ -72,11 +79,19 @@ std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, c
 // reached.
 const void* code_at(const Inquiry& inquiry, const trace::Position& position);
 
+// The only line of the program that loads a variable or an attribute of this name, of those whose source text is
+// accepted; none where several do.
+std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
+                                         bool (*accepts)(std::string_view line) = nullptr);
+
 bool is_torch_module(const void* object) noexcept;
 
 // The line that puts an operand, or what it was computed from, into the dictionary that holds it; none where several
 // do.
 std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t operand);
+
+// The line that puts an object into a list, dictionary or set that an attribute keeps; none where several may have.
+std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t operand, const void* object);
 
 // Where a function that moves the parts of what it is given lets one of these pass: `way` leads from the object whose
 // other entries were moved at `moved` inwards to what holds the operand. False where that is not known.
@@ -86,6 +101,7 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_given(const Inquiry& inquiry, std::size_t operand);
+void find_crossing(const Inquiry& inquiry, std::size_t operand);
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
 void find_holder(const Inquiry& inquiry, std::size_t operand);
 void find_modules(const Inquiry& inquiry, std::size_t operand);
@@ -95,6 +111,7 @@ void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
+void find_moved_children(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_source_moved(const Inquiry& inquiry, std::size_t operand);
@@ -105,6 +122,9 @@ void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
+
+// The `for` statement that a line stands in, in the same function; none where there is none.
+std::optional<trace::Position> loop_around(const trace::Position& at);
 
 // A line of a source file, by the function that it stands in.
 trace::Position position_at(trace::StringId file, int line, std::string_view function);

@@ -1,11 +1,11 @@
 // Where the variable that an operand goes by got its value.
 #include "hooks/byte_code.h"
-#include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/variable_stores.h"
+#include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
 
@@ -21,11 +21,6 @@ struct Variable {
 
 const void* globals_of(const void* frame) noexcept {
   return frame_reference(frame, frame_layout.globals);
-}
-
-bool runs_python(const void* frame) noexcept {
-  const void* code = frame_code(frame);
-  return code != nullptr && type_of(code) == python.code_type && (code_table.marks(code) & kNoCode) == 0;
 }
 
 // A variable of a frame that is bound to an object.
@@ -49,11 +44,9 @@ class FindVariable final : public LinkVisitor {
   Variable found_;
 };
 
-// The nearest frame outside `frame`, not of torch, that has the object in a variable.
+// The nearest function of the program that waits for `frame` and has the object in a variable.
 Variable in_callers(const void* frame, const void* object) {
-  frame = frame_previous(frame);
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
-    if (!runs_python(frame) || (code_table.marks(frame_code(frame)) & kTorchCode) != 0) continue;
+  for (frame = caller_of(frame); frame != nullptr; frame = caller_of(frame)) {
     const FindVariable search(frame, object);
     if (search.found().name != nullptr) return search.found();
   }

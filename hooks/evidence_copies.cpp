@@ -6,8 +6,14 @@
 #include "hooks/byte_code.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
+#include "hooks/python_calls.h"
+#include "hooks/python_frames.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
+#include "hooks/source_files.h"
+#include "hooks/waiting_calls.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -70,11 +76,16 @@ bool add_keeping_attribute(const Inquiry& inquiry, std::size_t operand, std::vec
 }
 
 // A module's move makes new tensors of its buffers. Where one of before is a buffer now, somebody has kept it: as an
-// attribute, or in containers that an attribute or a variable leads to.
+// attribute, or in containers that an attribute or a variable leads to. Where it is none, a container may keep it.
 void find_keeper(const Inquiry& inquiry, std::size_t operand) {
   const void* tensor = inquiry.identities[operand].object;
   std::vector<Way> ways{{tensor, ""}};
-  if (inquiry.search.owner(tensor) == nullptr || add_keeping_attribute(inquiry, operand, ways)) return;
+  if (inquiry.search.owner(tensor) == nullptr) {
+    const auto put = container_put(inquiry, operand, tensor);
+    if (put) inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, *put, "");
+    return;
+  }
+  if (add_keeping_attribute(inquiry, operand, ways)) return;
   for (const Way& way : ways) {
     if (way.object == tensor) continue;
     const std::uint32_t place = inquiry.search.find_place(way.object);
@@ -89,6 +100,49 @@ void find_keeper(const Inquiry& inquiry, std::size_t operand) {
 // nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
 bool by_module(const trace::Site& site) {
   return runtime.recorder->string(site.innermost.file).ends_with("/torch/nn/modules/module.py");
+}
+
+// Whether a function returns what it copied on this line: at once, or by the variable that has it.
+bool returns_copy(SourceFiles& files, const trace::Position& copied) {
+  const SourceLines lines(files.whole(copied.file));
+  const std::string statement = statement_at(lines, copied.line);
+  if (statement.starts_with("return ")) return true;
+  const std::string variable = statement.substr(0, statement.find_first_of(" =[.,("));
+  const int definition = enclosing_line(lines, copied.line, "def ");
+  for (int k = copied.line + 1; definition != 0 && is_identifier(variable) && k <= lines.count(); ++k) {
+    if (!is_blank(lines[k]) && indentation(lines[k]) <= indentation(lines[definition])) break;
+    const std::string later = statement_at(lines, k);
+    if (later.starts_with("return ") && has_word(later, variable)) return true;
+  }
+  return false;
+}
+
+// `self.to_device(batch)` as a statement of its own, in a function that runs: a call of the function that made the
+// copy, whose result is dropped. None where there are several.
+void find_dropped(const Inquiry& inquiry, std::size_t operand, const trace::Position& copied) {
+  const std::string_view mover = trace::function_around(runtime.recorder->string(copied.function));
+  const std::string name(mover.substr(mover.rfind('.') + 1));
+  SourceFiles files;
+  if (is_running(program_frame(inquiry.innermost), copied) || !returns_copy(files, copied)) return;
+  std::optional<trace::Position> found;
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr; frame = caller_of(frame)) {
+    const void* code = frame_code(frame);
+    if (!mentions_text(code, name)) continue;
+    const ByteCode byte_code(code);
+    for (const Instruction& one : byte_code.instructions()) {
+      if (!loads_name(one, name)) continue;
+      const trace::Position at = position_of(code, one.offset);
+      const SourceLines lines(files.whole(at.file));
+      const auto call = call_text(statement_at(lines, at.line));
+      const std::string_view callee = call ? std::string_view(call->callee) : std::string_view();
+      const bool is_call =
+          callee == name || (callee.ends_with("." + name) && callee.find_first_of(" =(") == callee.npos);
+      if (!is_call) continue;
+      if (found && found->line != at.line) return;
+      found = at;
+    }
+  }
+  if (found) inquiry.found.add(trace::EvidenceKind::result_dropped_at, operand, *found, name);
 }
 
 }  // namespace
@@ -114,7 +168,11 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
     const bool moved_module = by_module(site);
     inquiry.found.add(moved_module ? trace::EvidenceKind::moved_with_module : trace::EvidenceKind::copied_away, operand,
                       site.user, runtime.recorder->string(runtime.recorder->device_name(copy->device)));
-    if (moved_module) find_keeper(inquiry, operand);
+    if (moved_module) {
+      find_keeper(inquiry, operand);
+    } else {
+      find_dropped(inquiry, operand, site.user);
+    }
     return;
   }
 }

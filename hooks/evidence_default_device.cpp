@@ -1,8 +1,6 @@
 // Where the program sets a default device, for what a factory made there without being told.
-#include <optional>
 #include <string_view>
 
-#include "hooks/byte_code.h"
 #include "hooks/evidence.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
@@ -11,10 +9,17 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr std::string_view kSetter = "set_default_device";
 constexpr int kMaxSteps = 10;
 
 // A mode of torch's own gives the factory the device: it runs between the program's line and the operator.
+constexpr std::string_view kMode = "/torch/utils/_device.py";
+
+// A generator that somebody else made for the CPU, beside the default device.
+bool meets_default(const Inquiry& inquiry, std::size_t operand) {
+  const std::string_view file = runtime.recorder->string(runtime.recorder->site(inquiry.site).innermost.file);
+  return (inquiry.operands[operand].flags & trace::kGenerator) != 0 && file.ends_with(kMode);
+}
+
 bool made_by_default(const trace::OperandRecord& operand) {
   trace::LineageNode node = runtime.recorder->lineage(operand.lineage);
   for (int steps = 0; node.how == trace::How::derived && steps < kMaxSteps; ++steps) {
@@ -22,25 +27,14 @@ bool made_by_default(const trace::OperandRecord& operand) {
   }
   if (node.how != trace::How::created || node.device != operand.device) return false;
   const trace::Site site = runtime.recorder->site(node.site);
-  return runtime.recorder->string(site.innermost.file).ends_with("/torch/utils/_device.py");
+  return runtime.recorder->string(site.innermost.file).ends_with(kMode);
 }
 
 }  // namespace
 
 void find_default_device(const Inquiry& inquiry, std::size_t operand) {
-  if (!made_by_default(inquiry.operands[operand])) return;
-  std::optional<trace::Position> found;
-  for (const void* code : inquiry.own_code.code()) {
-    if (!mentions_text(code, kSetter)) continue;
-    const ByteCode byte_code(code);
-    for (const Instruction& one : byte_code.instructions()) {
-      const bool loads = one.operation == Operation::load_attribute || one.operation == Operation::load_variable;
-      if (!loads || !is_name(one.operand, kSetter)) continue;
-      const trace::Position at = position_of(code, one.offset);
-      if (found && (found->line != at.line || found->file != at.file)) return;
-      found = at;
-    }
-  }
+  if (!made_by_default(inquiry.operands[operand]) && !meets_default(inquiry, operand)) return;
+  const auto found = only_load(inquiry, "set_default_device");
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_at, operand, *found, "");
 }
 

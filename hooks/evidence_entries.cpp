@@ -142,6 +142,9 @@ std::optional<trace::Position> only_store_of_key(const Inquiry& inquiry, const v
     const auto& all = byte_code.instructions();
     for (std::size_t k = 0; k + 1 < all.size(); ++k) {
       const bool loaded = all[k].operation == Operation::load_constant && is_key(all[k].operand, key);
+      const bool annotates =
+          k > 0 && all[k - 1].operation == Operation::load_variable && is_name(all[k - 1].operand, "__annotations__");
+      if (annotates) continue;                                            // `numbers: Tensor` in the body of a class
       if (!loaded || all[k + 1].operation == Operation::other) continue;  // read, or given to a call
       if (found || all[k + 1].operation != Operation::store_item) return std::nullopt;
       found = position_of(code, all[k + 1].offset);
@@ -194,6 +197,16 @@ std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t op
        {inquiry.search.sighting(operand).place, ancestor.certain ? ancestor.place : kNoPlace}) {
     const auto entry = at != kNoPlace ? entry_of_dict(inquiry.search, at) : std::nullopt;
     if (entry) return choose(inquiry, operand, puts_of(inquiry, *entry).all);
+  }
+  return std::nullopt;
+}
+
+std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t operand, const void* object) {
+  for (const Holding& holding : inquiry.search.holdings_of(object)) {
+    const std::uint32_t container = inquiry.search.find_place(holding.holder);
+    if (!is_entry(holding.link.kind) || container == kNoPlace) continue;
+    if (inquiry.search.place(container).link.kind != LinkKind::attribute) continue;
+    if (const auto at = choose(inquiry, operand, puts_of(inquiry, {holding.link, container}).all)) return at;
   }
   return std::nullopt;
 }

@@ -102,12 +102,14 @@ class CachingFunction {
   }
 
  private:
+  // Itself: the key of `device=x.device` is not made of a device because it is made of `x.shape`.
   bool is_given_as_device(const std::string& name) const {
     for (int k = begin_ + 1; k < end_; ++k) {
-      for (const char* before : {"device=", ".to("}) {
+      for (const std::string before : {"device=", ".to("}) {
         const std::size_t at = lines_[k].find(before + name);
-        if (at != std::string_view::npos && has_word(lines_[k].substr(at + std::string_view(before).size()), name))
-          return true;
+        if (at == std::string_view::npos) continue;
+        const std::string_view behind = lines_[k].substr(at + before.size() + name.size());
+        if (behind.empty() || (!trace::is_word(behind.front()) && behind.front() != '.')) return true;
       }
     }
     return false;

@@ -6,17 +6,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/tensor_fields.h"
+#include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxFrames = 24;
 constexpr std::size_t kMaxObjects = 4096;
 constexpr std::size_t kFewest = 4;  // others, for being alone to mean anything
 
@@ -61,19 +60,11 @@ bool is_trained(const c10::TensorImpl* tensor) noexcept {
   return meta != nullptr && (meta->requires_grad_ || meta->grad_fn_ != nullptr);
 }
 
-// The frame of the function that called the operator.
-const void* calling_frame(const void* frame) {
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
-    if ((code_table.marks(frame_code(frame)) & (kNoCode | kTorchCode)) == 0) return frame;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
   const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
-  const void* frame = calling_frame(inquiry.innermost);
+  const void* frame = program_frame(inquiry.innermost);
   if (tensor == nullptr || frame == nullptr || TensorFields::storage(tensor) == nullptr) return;
   if (is_trained(tensor)) return;  // what is optimized may well begin where the data are still to be moved
   const Tensors tensors(inquiry.search, frame);

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "hooks/byte_code.h"
-#include "hooks/code_table.h"
 #include "hooks/evidence.h"
+#include "hooks/module_weights.h"
 #include "hooks/optimizer_state.h"
+#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
@@ -80,57 +81,6 @@ void find_module_binding(const Inquiry& inquiry, std::size_t operand, const void
   if (binding) inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, binding->at, binding->name);
 }
 
-// On which devices the parameters and buffers at and below a module are.
-class Weights final : public LinkVisitor {
- public:
-  Weights(const ObjectSearch& search, const void* root) : search_(search) {
-    modules_.push_back(root);
-    for (std::size_t k = 0; k < modules_.size() && all_ < kMaxWeights; ++k) {
-      visit_links(const_cast<void*>(modules_[k]), *this);
-    }
-  }
-
-  // The device that more than half of several are on; none without one.
-  trace::DeviceSlot usual() const {
-    for (const auto& [device, count] : counts_) {
-      if (all_ >= kSeveral && count * 2 > all_) return device;
-    }
-    return trace::DeviceSlot::none;
-  }
-  // At least half of them.
-  bool mostly_on(trace::DeviceSlot device) const {
-    const auto found = counts_.find(device);
-    return found != counts_.end() && found->second * 2 >= all_;
-  }
-  std::string share_of(trace::DeviceSlot device) const {
-    return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
-  }
-
-  bool some_on(trace::DeviceSlot device) const { return counts_.contains(device); }
-
-  bool link(const Link& link, void* object) override {
-    if (link.kind == LinkKind::child && modules_.size() < kMaxWeights && seen_.insert(object).second) {
-      modules_.push_back(object);
-    }
-    if (link.kind != LinkKind::parameter && link.kind != LinkKind::buffer) return true;
-    const c10::TensorImpl* tensor = search_.tensor_at(object);
-    if (tensor == nullptr || !seen_.insert(object).second) return true;
-    ++counts_[device_slot(TensorFields::device(tensor))];
-    ++all_;
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kMaxWeights = 20000;
-  static constexpr std::size_t kSeveral = 4;
-
-  const ObjectSearch& search_;
-  std::vector<const void*> modules_;
-  std::unordered_set<const void*> seen_;
-  std::map<trace::DeviceSlot, std::size_t> counts_;
-  std::size_t all_ = 0;
-};
-
 // A weight that is not where most of its model is.
 bool find_weights_elsewhere(const Inquiry& inquiry, std::size_t operand, const void* root) {
   const Weights weights(inquiry.search, root);
@@ -175,38 +125,63 @@ void find_part_of_model(const Inquiry& inquiry, std::size_t operand, const void*
                     std::string(type_name(part->holder)) + written(part->link));
 }
 
-// The first argument of a function that runs, where it is a module.
-class FirstArgument final : public LinkVisitor {
- public:
-  explicit FirstArgument(const void* frame) {
-    if (const void* code = frame_code(frame); code != nullptr && code_arguments(code) > 0) {
-      name_ = code_local_name(code, 0);
-      visit_frame(frame, false, *this);
-    }
-  }
-  const void* module() const { return module_; }
-  bool link(const Link& link, void* object) override {
-    if (link.name != name_) return true;
-    if (is_torch_module(object)) module_ = object;
-    return false;
-  }
-
- private:
-  const void* name_ = nullptr;
-  const void* module_ = nullptr;
-};
-
 // The outermost module of those that are being called.
 const void* called_module(const Inquiry& inquiry) {
   const void* found = nullptr;
   const void* frame = inquiry.innermost;
   for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
-    const void* code = frame_code(frame);
-    if (code == nullptr || type_of(code) != python.code_type || (code_table.marks(code) & kNoCode) != 0) continue;
-    if (const void* module = FirstArgument(frame).module()) found = module;
+    if (const void* module = module_called(frame)) found = module;
   }
   return found != nullptr ? root_of(inquiry.search, found) : nullptr;
 }
+
+// The line that moved the weights of a module's children to where one of its own is missed: one line, so it was called
+// for several of them, and not for the module around them.
+class MovedChildren final : public LinkVisitor {
+ public:
+  MovedChildren(const Inquiry& inquiry, std::size_t operand, const void* module)
+      : inquiry_(inquiry), operand_(operand) {
+    visit_links(const_cast<void*>(module), *this);
+    inside_ = true;
+    for (void* child : children_) visit_links(child, *this);
+  }
+  trace::SiteId site() const { return moved_ >= kSeveral && !others_ ? site_ : trace::SiteId::none; }
+
+  bool link(const Link& link, void* object) override {
+    if (!inside_) {
+      if (link.kind == LinkKind::child && children_.size() < kMaxLookedAt) children_.push_back(object);
+      return true;
+    }
+    const c10::TensorImpl* tensor = link.kind == LinkKind::parameter ? inquiry_.search.tensor_at(object) : nullptr;
+    const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
+    if (storage != nullptr) note(runtime.recorder->lineage(origin_table.find(storage)));
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kSeveral = 2;
+
+  void note(const trace::LineageNode& node) {
+    const bool moved = node.how == trace::How::moved && inquiry_.is_wanted(operand_, node.device);
+    const bool same = site_ == trace::SiteId::none || same_line(node.site);
+    others_ = others_ || !moved || !same;
+    if (moved && site_ == trace::SiteId::none) site_ = node.site;
+    ++moved_;
+  }
+  bool same_line(trace::SiteId site) const {
+    const trace::Position one = runtime.recorder->site(site).user;
+    const trace::Position other = runtime.recorder->site(site_).user;
+    return one.file == other.file && one.line == other.line;
+  }
+
+  const Inquiry& inquiry_;
+  const std::size_t operand_;
+  std::vector<void*> children_;
+  bool inside_ = false;
+  trace::SiteId site_ = trace::SiteId::none;
+  std::size_t moved_ = 0;
+  bool others_ = false;
+};
 
 // `other.name = module.name`: a module of that name in another object.
 void add_shares(std::vector<Candidate>& candidates, const void* code, const void* name) {
@@ -238,6 +213,16 @@ void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
     }
     return;
   }
+}
+
+void find_moved_children(const Inquiry& inquiry, std::size_t operand) {
+  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  if (owner == nullptr) return;
+  const MovedChildren children(inquiry, operand, owner->holder);
+  if (children.site() == trace::SiteId::none) return;
+  const trace::Position moved = runtime.recorder->site(children.site()).user;
+  inquiry.found.add(trace::EvidenceKind::children_moved_at, operand, loop_around(moved).value_or(moved),
+                    type_name(owner->holder));
 }
 
 bool is_torch_module(const void* object) noexcept {

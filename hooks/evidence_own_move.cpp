@@ -1,18 +1,22 @@
 // An object that is no module and moves itself: `batch.to(device)` makes a new batch of what it keeps, and hands one
-// part on as it is. Read from the source of the method, where it has the columns of its calls.
+// part on as it is; or it moves what it keeps in place, and forgets one. Read from the source of the method.
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
+#include "hooks/origin_table.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
+#include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
+#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -72,6 +76,64 @@ std::optional<trace::Position> handed_on(const void* code, const void* holder, s
   return std::nullopt;
 }
 
+// Whether an attribute of an object, or the first weight of a module that it is, was moved on a line.
+class MovedOn final : public LinkVisitor {
+ public:
+  MovedOn(const ObjectSearch& search, const trace::Position& at) : search_(search), at_(at) {}
+  bool any = false;
+  bool link(const Link& link, void* object) override {
+    if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
+      const c10::StorageImpl* storage = TensorFields::storage(tensor);
+      any = any || (storage != nullptr && moved_here(origin_table.find(storage)));
+    } else if (link.kind != LinkKind::parameter && is_torch_module(object) && seen_.insert(object).second) {
+      visit_links(object, *this);
+    }
+    return !any && seen_.size() < kMaxModules;
+  }
+
+ private:
+  static constexpr std::size_t kMaxModules = 256;
+
+  bool moved_here(trace::LineageId tag) const {
+    const trace::LineageNode node = runtime.recorder->lineage(tag);
+    const trace::Position at = runtime.recorder->site(node.site).user;
+    return node.how == trace::How::moved && at.file == at_.file && at.line == at_.line;
+  }
+
+  const ObjectSearch& search_;
+  const trace::Position at_;
+  std::unordered_set<const void*> seen_;
+};
+
+// The last line of a method that moves other attributes of its object, `self.net.to(device)`, and did; the method does
+// not speak of this attribute at all.
+std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const void* code, const void* holder,
+                                            const std::string& attribute) {
+  if (mentions_text(code, attribute)) return std::nullopt;
+  char buffer[256];
+  const std::string self(text_of(code_local_name(code, 0), buffer, sizeof buffer));
+  SourceFiles files;
+  std::optional<SourceLines> lines;
+  std::optional<trace::Position> found;
+  const ByteCode byte_code(code);
+  for (const Instruction& one : byte_code.instructions()) {
+    if (one.operation != Operation::load_attribute) continue;
+    const trace::Position at = position_of(code, one.offset);
+    if (!lines) lines.emplace(files.whole(at.file));
+    const std::string statement = statement_at(*lines, at.line);
+    const auto begin = statement.find(self + ".");
+    if (begin == statement.npos || (found && found->line == at.line)) continue;
+    bool moves = false;
+    for (const std::string_view mover : kMovers) {
+      moves = moves || statement.find("." + std::string(mover) + "(", begin) != statement.npos;
+    }
+    MovedOn moved(search, at);
+    if (moves) visit_links(const_cast<void*>(holder), moved);
+    if (moved.any) found = at;
+  }
+  return found;
+}
+
 }  // namespace
 
 void find_own_move(const Inquiry& inquiry, std::size_t operand) {
@@ -88,7 +150,8 @@ void find_own_move(const Inquiry& inquiry, std::size_t operand) {
   for (const void* function : functions_of_type(type_of(holder))) {
     const void* code = code_of_function(function);
     if (!is_mover(code)) continue;
-    const auto position = handed_on(code, holder, attribute);
+    auto position = handed_on(code, holder, attribute);
+    if (!position) position = forgotten_by(search, code, holder, attribute);
     if (!position) continue;
     inquiry.found.add(trace::EvidenceKind::left_by_own_move, operand, *position,
                       std::string(short_type_name(holder)) + "." + attribute);

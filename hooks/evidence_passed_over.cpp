@@ -72,7 +72,7 @@ class Mover {
     for (std::ptrdiff_t k = 0; tuple_entry(bases, k) != nullptr; ++k) {
       std::string_view base = field<const char*>(tuple_entry(bases, k), kTypeName);
       base.remove_prefix(base.rfind('.') + 1);
-      if (std::ranges::any_of(asked_for_, [base](const void* name) { return is_name(name, base); })) return false;
+      if (std::ranges::any_of(branches_, [base](const Branch& one) { return is_name(one.type, base); })) return false;
     }
     return true;
   }
@@ -105,7 +105,6 @@ class Mover {
 
   void forget() {
     handed_back_.reset();
-    asked_for_.clear();
     branches_.clear();
     certain_ = true;
   }
@@ -138,7 +137,6 @@ class Mover {
     for (; k < all.size() && loads(all[k]); ++k) {
       const bool of_module = k + 1 < all.size() && all[k + 1].operation == Operation::load_attribute;
       const bool type = !of_module && is_class_name(all[k].operand);
-      if (type) asked_for_.push_back(all[k].operand);
       if (type) branches_.push_back({all[k].operand, position_of(code_, all[k].offset)});
       certain_ = certain_ && (type || of_module || compares);  // `type(argument)(…)` makes one more of its kind
     }
@@ -176,7 +174,6 @@ class Mover {
   const void* const code_;
   const void* argument_ = nullptr;
   std::optional<trace::Position> handed_back_;
-  std::vector<const void*> asked_for_;
   std::vector<Branch> branches_;
   bool certain_ = true;
 };

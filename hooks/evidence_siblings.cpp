@@ -16,6 +16,7 @@
 #include "hooks/evidence.h"
 #include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
@@ -47,15 +48,8 @@ bool hands_to_function(const trace::Site& site) {
 // The devices of the operands that an operand met.
 class Wanted {
  public:
-  Wanted(const Inquiry& inquiry, std::size_t operand) : inquiry_(inquiry), own_(inquiry.operands[operand].device) {}
-
-  bool contains(trace::DeviceSlot device) const noexcept {
-    if (device == own_) return false;
-    for (const trace::OperandRecord& other : inquiry_.operands) {
-      if (other.device == device) return true;
-    }
-    return false;
-  }
+  Wanted(const Inquiry& inquiry, std::size_t operand)
+      : inquiry_(inquiry), operand_(operand), own_(inquiry.operands[operand].device) {}
 
   // Where the program itself moved this tensor, or a copy of it, from the operand's device to one of these.
   trace::SiteId move_of(const c10::TensorImpl* tensor) const noexcept {
@@ -78,7 +72,10 @@ class Wanted {
   }
 
  private:
+  bool contains(trace::DeviceSlot device) const noexcept { return inquiry_.is_wanted(operand_, device); }
+
   const Inquiry& inquiry_;
+  const std::size_t operand_;
   const trace::DeviceSlot own_;
 };
 
@@ -133,9 +130,27 @@ std::optional<trace::Position> rebuilt_at(const Inquiry& inquiry, const trace::P
   return found;
 }
 
+// `for key in ("exp_avg", "exp_avg_sq"):` around the move: names that are written out, and this one is not among them.
+void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved) {
+  const std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace || inquiry.search.place(at).link.name == nullptr) return;
+  const auto loop = loop_around(moved);
+  if (!loop) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(loop->file));
+  const std::string head = statement_at(lines, loop->line);
+  char buffer[256];
+  const std::string name(text_of(inquiry.search.place(at).link.name, buffer, sizeof buffer));
+  const bool written_out = head.find(" in (\"") != head.npos || head.find(" in ('") != head.npos ||
+                           head.find(" in [\"") != head.npos || head.find(" in ['") != head.npos;
+  if (!written_out || has_word(head, name)) return;
+  inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, *loop, name);
+}
+
 void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link, const void* holder) {
   const trace::Position moved = runtime.recorder->site(site).user;
   inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(link));
+  add_names_listed(inquiry, operand, moved);
   if (holder == nullptr) return;
   if (const auto at = rebuilt_at(inquiry, moved, holder)) {
     inquiry.found.add(trace::EvidenceKind::rebuilt_at, operand, *at, short_type_name(holder));

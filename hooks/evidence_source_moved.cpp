@@ -26,14 +26,6 @@ std::optional<trace::Position> computed_from(const trace::OperandRecord& operand
   return std::nullopt;
 }
 
-bool is_wanted(const Inquiry& inquiry, std::size_t operand, trace::DeviceSlot device) {
-  if (device == inquiry.operands[operand].device) return false;
-  for (const trace::OperandRecord& other : inquiry.operands) {
-    if (other.device == device) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
@@ -48,7 +40,7 @@ void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
     const c10::StorageImpl* storage = now != nullptr ? TensorFields::storage(now) : nullptr;
     if (storage == nullptr) continue;
     const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
-    if (node.how != trace::How::moved || !is_wanted(inquiry, operand, node.device)) continue;
+    if (node.how != trace::How::moved || !inquiry.is_wanted(operand, node.device)) continue;
     const auto at = computed_from(inquiry.operands[operand], node.parent);
     if (!at) continue;
     if (computed && (moved.site != node.site || moved.parent != node.parent)) return;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "hooks/home_device.h"
 #include "hooks/names.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
@@ -24,6 +25,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_holder(inquiry, k);
     find_binding(inquiry, k);
     find_given(inquiry, k);
+    find_crossing(inquiry, k);
     find_attribute_stores(inquiry, k);
     find_modules(inquiry, k);
     find_forward_hooks(inquiry, k);
@@ -33,6 +35,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_source_moved(inquiry, k);
     find_moved_siblings(inquiry, k);
     find_own_move(inquiry, k);
+    find_moved_children(inquiry, k);
     find_generator(inquiry, k);
     find_default_device(inquiry, k);
     find_entry_puts(inquiry, k);
@@ -62,7 +65,8 @@ void examine(const void* thread, const Failure& failure, OperandList& operands, 
     const void* innermost = current_frame(thread);
     ObjectSearch search(operands.records(), operands.identities(), failure.site);
     search.run(innermost);
-    give_names(search, operands.records(), operands.identities());
+    give_names(search, operands.records(), operands.identities(), failure.site);
+    mark_home(search, innermost, operands.records(), operands.identities());
     if (!code_api().complete) return;
     const OwnCode own_code(innermost);
     collect({innermost, failure.site, search, operands.records(), operands.identities(), own_code, evidence}, failure);
@@ -88,7 +92,7 @@ void find_names(const void* thread, trace::SiteId site, OperandList& operands) n
   try {
     ObjectSearch search(operands.records(), operands.identities(), site);
     search.run(current_frame(thread));
-    give_names(search, operands.records(), operands.identities());
+    give_names(search, operands.records(), operands.identities(), site);
   } catch (const std::bad_alloc&) {  // names are worth no failure
   }
 }

@@ -22,6 +22,7 @@
 #include "hooks/names.h"
 #include "hooks/operand_list.h"
 #include "hooks/python_frames.h"
+#include "hooks/python_operands.h"
 #include "hooks/runtime.h"
 #include "hooks/short_report.h"
 #include "hooks/silence.h"
@@ -30,6 +31,7 @@
 #include "hooks/thread_start.h"
 #include "hooks/thrown_exception.h"
 #include "trace/clock.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::hooks {
 
@@ -99,12 +101,22 @@ OperandList list_operands(ThreadState& state, trace::OperatorId op, const Argume
   return operands;
 }
 
+std::span<const trace::OperandRecord> operands_of(const trace::MeetingPayload& meeting) noexcept {
+  return {reinterpret_cast<const trace::OperandRecord*>(&meeting + 1), meeting.operands};
+}
+
+// A finding that a program may well catch is not said before the process ends of it. Of this thread.
+thread_local const trace::MeetingPayload* unsaid = nullptr;
+
 // A process that ends with status 0 on the thread that had raised caught the exception, although that thread ran no
 // operator afterwards. In a fork child the epoch differs, and the finding is the parent's.
 void judge_at_exit(int status, void*) {
   ThreadState& state = thread_state();
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (status == 0 && state.unhandled != nullptr && state.epoch == epoch && epoch != 0) {
+  const bool own = state.epoch == epoch && epoch != 0;
+  if (status != 0 && own && unsaid != nullptr && state.unhandled == unsaid)
+    say_first_finding(*unsaid, operands_of(*unsaid));
+  if (status == 0 && state.unhandled != nullptr && own) {
     trace::Recorder::set_meeting_flags(state.unhandled, trace::kHandled);
   }
   // The handlers that are still to run, run all the same.
@@ -196,8 +208,7 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
 
 // The place that a report gives as `where`.
 trace::Position place_of(const trace::MeetingPayload& meeting) noexcept {
-  const std::span frames{reinterpret_cast<const trace::FrameRecord*>(
-                             reinterpret_cast<const trace::OperandRecord*>(&meeting + 1) + meeting.operands),
+  const std::span frames{reinterpret_cast<const trace::FrameRecord*>(operands_of(meeting).data() + meeting.operands),
                          meeting.frames};
   for (const trace::FrameRecord& frame : frames) {
     if ((frame.flags & trace::kTorchFrame) == 0) return frame.position;
@@ -220,7 +231,18 @@ MeetingKey key_of(const ThreadState& state, const Details& details, OperandList&
   return key;
 }
 
-Recorded record(ThreadState& state, Details details, OperandList& operands, const void* caller) noexcept {
+// The interpreter's state of the thread, for those who may look at the program's objects; null for others.
+const void* python_to_search(const ThreadState& state, const void* caller) noexcept {
+  return may_take_gil(state, caller) ? state.outer.python : nullptr;
+}
+
+// The same outside of every operator, where torch's bindings may have the GIL, or may not.
+const void* python_with_gil(const void* thread) noexcept {
+  return thread != nullptr && interpreter_lives() && python.PyGILState_Check() != 0 ? thread : nullptr;
+}
+
+// `searched`: the thread's interpreter state, whose objects may be looked at; null where they may not.
+Recorded record(ThreadState& state, Details details, OperandList& operands, const void* searched) noexcept {
   const bool raised = (details.flags & trace::kRaised) != 0;
   const bool no_memory = is_out_of_memory(runtime.recorder->string(details.message));
   if (no_memory) details.flags |= trace::kOutOfMemory;
@@ -233,10 +255,9 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   }
   EvidenceList evidence;
   const Failure failure{details.op, details.site, details.message};
-  const bool may_look = may_take_gil(state, caller);
-  if (raised && !no_memory && may_look) {
+  if (raised && !no_memory && searched != nullptr) {
     const PythonSection section;
-    examine(state.outer.python, failure, operands, evidence);
+    examine(searched, failure, operands, evidence);
   }
   if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);
@@ -245,11 +266,13 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};
   if (no_memory) {
-    record_live_memory(*written, runtime.recorder->string(details.message), may_look ? state.outer.python : nullptr);
+    record_live_memory(*written, runtime.recorder->string(details.message), searched);
   }
   meeting_table.add(key, state.epoch, written);
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);
-  if (loud) say_first_finding(*written, operands.records());
+  const bool may_be_tried = runtime.recorder->string(details.message).find(trace::kNumpyRefused) != std::string::npos;
+  if (loud && !may_be_tried) say_first_finding(*written, operands.records());
+  if (loud && may_be_tried) unsaid = written;
   return {written, loud};
 }
 
@@ -275,7 +298,7 @@ void record_allowed(ThreadState& state, trace::OperatorId op, OperandList& opera
   details.op = op;
   details.site = state.outer.site.id;
   if (state.backward_depth != 0) details.fallback = backward_call_site();
-  record(state, details, operands, caller);
+  record(state, details, operands, python_to_search(state, caller));
 }
 
 void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
@@ -298,7 +321,7 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
   details.site = state.outer.site.id;
   if (state.backward_depth != 0) details.fallback = backward_call_site();
   state.raised_depth = state.depth;
-  expect_handling(state, record(state, details, operands, caller));
+  expect_handling(state, record(state, details, operands, python_to_search(state, caller)));
 }
 
 void note_error(std::string_view message) noexcept {
@@ -326,8 +349,13 @@ void note_error(std::string_view message) noexcept {
   OperandList operands(details.op);
   add_checked_gradients(state, operands);
   add_generator_state(state, operands);
+  const void* searched = python_with_gil(thread);
+  if (searched != nullptr && operands.records().empty()) {
+    const PythonSection section;
+    add_python_operands(state, message, searched, operands);
+  }
   if (!operands.records().empty()) details.flags &= ~unsigned{trace::kNoOperands};
-  expect_handling(state, record(state, details, operands, nullptr));
+  expect_handling(state, record(state, details, operands, searched));
 }
 
 void note_uncaught(ThreadState& state) noexcept {

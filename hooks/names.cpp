@@ -29,13 +29,20 @@ trace::NameKind kind_of(LinkKind kind) {
   return trace::NameKind::unknown;
 }
 
+// Whether the statement that failed computed the value: then it is called by its expression.
+bool is_made_by(const trace::OperandRecord& operand, trace::SiteId site) {
+  const trace::Position here = runtime.recorder->site(site).user;
+  const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
+  return made.file == here.file && made.function == here.function && made.line == here.line;
+}
+
 }  // namespace
 
 void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
-                std::span<const OperandIdentity> identities) {
+                std::span<const OperandIdentity> identities, trace::SiteId site) {
   for (std::size_t k = 0; k < records.size(); ++k) {
     const Sighting& sighting = search.sighting(k);
-    if (sighting.place == kNoPlace || sighting.base) continue;
+    if (sighting.place == kNoPlace || (sighting.base && is_made_by(records[k], site))) continue;
     const OptimizerState state = optimizer_state(search, identities[k].object);
     if (!sighting.gradient && state.optimizer != nullptr) {
       records[k].name = runtime.recorder->intern_string(state.name);

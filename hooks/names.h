@@ -8,9 +8,10 @@
 
 namespace devsan::hooks {
 
-// Fills `name` and `name_kind` of the operands that the search has found. With the GIL held (PythonSection).
+// Fills `name` and `name_kind` of the operands that the search has found: of a view those of the tensor that is kept.
+// The operator failed at `site`. With the GIL held (PythonSection).
 void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
-                std::span<const OperandIdentity> identities);
+                std::span<const OperandIdentity> identities, trace::SiteId site);
 
 // A tensor that no name leads to was made on the way. The expression that made it is its name, where that stands in the
 // function that failed, at `site`.

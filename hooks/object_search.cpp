@@ -1,6 +1,5 @@
 #include "hooks/object_search.h"
 
-#include <c10/core/UndefinedTensorImpl.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -9,9 +8,9 @@
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
 #include "hooks/origin_table.h"
-#include "hooks/own_memory.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
+#include "hooks/tensor_objects.h"
 
 namespace devsan::hooks {
 
@@ -20,16 +19,6 @@ namespace {
 constexpr int kMaxFrames = 24;
 constexpr unsigned kMaxDepth = 12;
 constexpr std::ptrdiff_t kGeneratorField = 16;  // THPGenerator::cdata
-
-// torch._C.TensorBase, the type below all tensors, that defines the layout.
-const void* base_tensor_type(const void* type) noexcept {
-  for (int depth = 0; type != nullptr && depth < 32; ++depth) {
-    const std::string_view name = field<const char*>(type, kTypeName);
-    if (name == "torch._C.TensorBase" || name == "torch._C._TensorBase") return type;
-    type = field<const void*>(type, kTypeBase);
-  }
-  return nullptr;
-}
 
 // A number as it is written; a key of any other kind is not shown.
 std::string number_key(const void* key) {
@@ -40,23 +29,6 @@ std::string number_key(const void* key) {
 // The c10::GeneratorImpl of a torch.Generator, which is all that its Python object has.
 const void* generator_of(const void* object) noexcept {
   return type_name(object) == "torch._C.Generator" ? field<const void*>(object, kGeneratorField) : nullptr;
-}
-
-// Where a c10::TensorImpl keeps its Python object: in one word, or two of which one is the interpreter.
-bool is_tensor_of(std::uintptr_t candidate, const void* object) noexcept {
-  c10::TensorImpl* known = c10::UndefinedTensorImpl::singleton();
-  const auto at = reinterpret_cast<const char*>(known->pyobj_slot()) - reinterpret_cast<const char*>(known);
-  if (candidate == 0 || candidate % alignof(c10::TensorImpl) != 0) return false;
-  constexpr std::size_t kWords = sizeof(c10::impl::PyObjectSlot) / sizeof(void*);
-  std::array<const char*, kWords> addresses{};
-  std::array<std::uint64_t, kWords> words{};
-  for (std::size_t k = 0; k < kWords; ++k) {
-    addresses[k] = reinterpret_cast<const char*>(candidate) + at + k * sizeof(void*);
-  }
-  if (!read_own_words(addresses, words)) return false;
-  return std::ranges::any_of(words, [&](std::uint64_t word) {
-    return (word & ~std::uint64_t{1}) == reinterpret_cast<std::uintptr_t>(object);  // until 2.9 the low bit is a mark
-  });
 }
 
 }  // namespace
@@ -290,18 +262,13 @@ void ObjectSearch::learn_tensor_layout() {
   }
 }
 
-// Without an operand: a word of the object that is the address of something that has the object for its own.
 void ObjectSearch::learn_tensor_layout_from(const void* object) {
   if (!tensor_types_.try_emplace(type_of(object), false).second) return;
-  const void* base = base_tensor_type(type_of(object));
-  if (base == nullptr) return;
-  for (std::ptrdiff_t offset = 16; offset <= 32; offset += 8) {
-    if (!is_tensor_of(field<std::uintptr_t>(object, offset), object)) continue;
-    tensor_offset_ = offset;
-    tensor_base_type_ = base;
-    tensor_types_.clear();
-    return;
-  }
+  const std::ptrdiff_t offset = tensor_offset_in(object);
+  if (offset < 0) return;
+  tensor_offset_ = offset;
+  tensor_base_type_ = base_tensor_type(type_of(object));
+  tensor_types_.clear();
 }
 
 const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {

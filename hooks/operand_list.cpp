@@ -134,4 +134,13 @@ void OperandList::device(int argument, c10::Device device) {
   if (record != nullptr) record->flags = trace::kDeviceArgument;
 }
 
+void OperandList::unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept {
+  trace::OperandRecord* record = add(0, -1, device);
+  if (record == nullptr) return;
+  record->flags = trace::kUnseen;
+  record->lineage = lineage;
+  record->name = name;
+  record->name_kind = trace::NameKind::temporary;
+}
+
 }  // namespace devsan::hooks

@@ -205,6 +205,23 @@ std::string device_reference(std::string_view expression) {
   return path && expression != "torch" ? std::string(expression) : std::string();
 }
 
+namespace {
+
+// "**self.options" of `x.to(**self.options)`, where nothing else is unpacked.
+std::string unpacked_argument(std::string_view call) {
+  std::string found;
+  for (std::size_t at = call.find("**"); at != call.npos; at = call.find("**", at + 2)) {
+    const std::size_t before = call.find_last_not_of(' ', at - 1);
+    if (at == 0 || before == call.npos || (call[before] != '(' && call[before] != ',')) continue;
+    const std::string_view name = trimmed(call.substr(at + 2, end_of_expression(call, at + 2) - at - 2));
+    if (!found.empty() || device_reference(name) != name) return "";
+    found = "**" + std::string(name);
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string device_expression(std::string_view call) {
   constexpr std::array<std::string_view, 3> kBefore = {"device=", ".to(", "_like("};
   std::string found;
@@ -213,7 +230,8 @@ std::string device_expression(std::string_view call) {
       if (before == "device=" && (at == 0 || is_word(call[at - 1]))) continue;
       const std::size_t begin = at + before.size();
       const std::string_view expression = call.substr(begin, end_of_expression(call, begin) - begin);
-      if (expression.find('=') != expression.npos) continue;  // `dtype=`, or a `device=` of its own turn
+      // `dtype=`, or a `device=` of its own turn; what is unpacked comes last.
+      if (expression.find('=') != expression.npos || expression.starts_with('*')) continue;
       const bool type = expression.starts_with("torch.") && !expression.starts_with("torch.device");
       if (type || expression.find("dtype") != expression.npos) continue;  // a move to another type
       std::string one = device_reference(expression);
@@ -221,7 +239,23 @@ std::string device_expression(std::string_view call) {
       found = std::move(one);
     }
   }
-  return found;
+  return found.empty() ? unpacked_argument(call) : found;
+}
+
+std::string device_entry(std::string_view display) {
+  display = trimmed(display);
+  const bool by_call = display.starts_with("dict(");
+  if (!by_call && !display.starts_with('{')) return "";
+  const auto entries = arguments_at(display, by_call ? 4 : 0);
+  if (!entries) return "";
+  for (const std::string& entry : *entries) {
+    const std::size_t colon = entry.find(by_call ? '=' : ':');
+    if (colon == entry.npos) continue;
+    const std::string_view key = trimmed(std::string_view(entry).substr(0, colon));
+    if (key != "device" && key != "\"device\"" && key != "'device'") continue;
+    return std::string(trimmed(std::string_view(entry).substr(colon + 1)));
+  }
+  return "";
 }
 
 bool has_word(std::string_view text, std::string_view name) noexcept {

@@ -64,8 +64,12 @@ std::optional<std::vector<std::string>> arguments_at(std::string_view text, std:
 std::string device_reference(std::string_view expression);
 
 // The expression that says on which device a call makes something, or what it moves it to: "self.device", "dev", "x"
-// for `x.device` and for `torch.zeros_like(x)`. Empty where nothing does, several do, or a literal does.
+// for `x.device` and for `torch.zeros_like(x)`; "**options" where that may hold it. Empty where nothing does, several
+// do, or a literal does.
 std::string device_expression(std::string_view call);
+
+// "dev" of `dict(dtype=kind, device=dev)` and of `{"device": dev}`; empty where there is none.
+std::string device_entry(std::string_view display);
 
 // Whether a text has this name in it, as a whole word.
 bool has_word(std::string_view text, std::string_view name) noexcept;

@@ -45,6 +45,7 @@ std::string_view device_text(trace::DeviceSlot slot) noexcept {
 void add_shape(Text& text, const trace::OperandRecord& operand) noexcept {
   if ((operand.flags & trace::kGenerator) != 0) return text.add(" generator");
   if ((operand.flags & trace::kDeviceArgument) != 0) return text.add(" argument");
+  if ((operand.flags & trace::kUnseen) != 0) return;
   const std::string_view dtype = string(operand.dtype);
   text.add(" %.*s[", length_of(dtype), dtype.data());
   for (std::size_t k = 0; k < std::min<std::size_t>(operand.dims, trace::kMaxShownDims); ++k) {
@@ -79,7 +80,8 @@ void say_first_finding(const trace::MeetingPayload& meeting, std::span<const tra
   const trace::Position at = runtime.recorder->site(meeting.site).user;
   Text text;
   const bool no_memory = (meeting.flags & trace::kOutOfMemory) != 0;
-  text.add("%s in %.*s", no_memory ? "out of memory" : "device mismatch", length_of(op), op.data());
+  text.add("%s", no_memory ? "out of memory" : "device mismatch");
+  if (!op.empty()) text.add(" in %.*s", length_of(op), op.data());
   if (at.line > 0) text.add(" at %.*s:%d", length_of(string(at.file)), string(at.file).data(), at.line);
   text.add(" (step %u)", meeting.step);
   if (no_memory) operands = {};

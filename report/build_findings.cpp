@@ -8,6 +8,7 @@
 #include "report/merge.h"
 #include "report/operands.h"
 #include "report/why/explain.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::report {
 namespace {
@@ -23,13 +24,17 @@ std::optional<Frame> place_of(const trace::TraceFile& trace, const trace::Meetin
   return std::nullopt;
 }
 
+Severity severity_of_handled(std::string_view message) {
+  return message.find(trace::kNumpyRefused) != message.npos ? Severity::note : Severity::warning;
+}
+
 Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
   Finding finding;
   finding.kind = trace::kind_of_meeting(meeting.fixed.flags);
   finding.raised = (meeting.fixed.flags & trace::kRaised) != 0;
   finding.handled = finding.raised && (meeting.fixed.flags & trace::kHandled) != 0;
-  finding.severity = finding.handled ? Severity::warning : default_severity(finding.kind);
   finding.message = trace.string(meeting.fixed.message);
+  finding.severity = finding.handled ? severity_of_handled(finding.message) : default_severity(finding.kind);
   finding.op = trace.operator_name(meeting.fixed.op);
   finding.stack = frames_of(trace, meeting.frames);
   if (!meeting.forward_frames.empty()) finding.forward = frames_of(trace, meeting.forward_frames);

@@ -34,7 +34,7 @@ Operand operand_of(const trace::TraceFile& trace, const trace::OperandRecord& re
   operand.generator = (record.flags & trace::kGenerator) != 0;
   operand.device_argument = (record.flags & trace::kDeviceArgument) != 0;
   operand.number = (record.flags & trace::kWrappedNumber) != 0;
-  if (!operand.generator && !operand.device_argument) {
+  if (!operand.generator && !operand.device_argument && (record.flags & trace::kUnseen) == 0) {
     const auto shown = std::min<std::size_t>(record.dims, trace::kMaxShownDims);
     operand.shape.emplace(record.sizes.begin(), record.sizes.begin() + static_cast<std::ptrdiff_t>(shown));
     operand.hidden_dims = record.dims - shown;

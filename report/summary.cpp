@@ -41,7 +41,8 @@ std::string title_of(const Finding& finding) {
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
   if (finding.live) return live_memory_headline(finding);
-  return finding.traffic ? traffic_headline(finding) : finding.op;
+  if (finding.traffic) return traffic_headline(finding);
+  return finding.op.empty() ? finding.message.substr(0, finding.message.find('\n')) : finding.op;
 }
 
 std::string verdict(const Report& report, const Style& style) {

@@ -337,6 +337,8 @@ enum OperandFlags : std::uint8_t {
   kRequiresGrad = 4,
   kPinned = 8,
   kDeviceArgument = 16,  // the `device=` argument of a factory: no shape, no dtype
+  kAtHome = 32,          // it is on the accelerator that the failing function is told to work on, or given all else on
+  kUnseen = 64,          // a tensor of which the process knows neither shape nor dtype
 };
 
 inline constexpr std::size_t kMaxShownDims = 8;

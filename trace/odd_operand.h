@@ -2,14 +2,13 @@
 // the process that sees the meeting and by the report, so that both name the same operand. Allocates nothing.
 //
 // A few operators read one argument on the host, whatever device the others are on. Where they complain of that, the
-// message names the argument, and that is the odd one.
+// message names the argument, and that is the odd one. A gradient that a parameter is given is odd beside it.
 //
 // PyTorch's message does not settle it: it compares the operands with the first one, in the order of the schema, and so
 // it may call the one tensor that is right "different from other tensors". What counts is what people mean:
 //
 //  1. A generator beside anything else is the odd one. A factory's `device=`, or the tensor to be filled, says where
-//  the
-//     numbers are wanted; the generator is the accessory.
+//     the numbers are wanted; the generator is the accessory.
 //  2. A `device=` argument is a statement of what is wanted, and is never odd itself.
 //  3. Python numbers are never odd, and 0-dim CPU tensors are not while the others disagree without them: PyTorch lets
 //     them join operators on any device. Where they are all that differs (stack and cat make no exception for them, and
@@ -24,8 +23,9 @@
 //     begin their lives on the CPU (or meta), and most bugs are that one was never moved. Module weights that nobody
 //     moved outnumber the input that was.
 //  7. Among several accelerators the one with most operands is wanted; of equals, the one that holds a parameter or
-//  buffer
-//     (activations go to the weights), then the target of an operator in place, then the first operand's.
+//     buffer (activations go to the weights), then the one that the function is told to work on, by a torch.device
+//     among its arguments, or was given everything else on; then the target of an operator in place, then the first
+//     operand's.
 #pragma once
 
 #include <array>
@@ -47,9 +47,14 @@ constexpr DeviceClass classify_device(std::string_view name) {
   return type == "cpu" ? DeviceClass::cpu : DeviceClass::accelerator;
 }
 
+// What torch says of a tensor that is to become an array of NumPy, and is not on the host. Programs and libraries try
+// that, and bring the tensor over when it is refused: where they catch this, it is no mistake.
+inline constexpr std::string_view kNumpyRefused = "device type tensor to numpy";
+
 // Whether a message says that an argument should have been on the CPU: "'lengths' argument should be a 1D CPU int64
-// tensor, but got 1D cuda:0 Long tensor".
+// tensor, but got 1D cuda:0 Long tensor"; or that it cannot become an array of NumPy as it is.
 constexpr bool wants_host(std::string_view message) {
+  if (message.find(kNumpyRefused) != message.npos) return true;
   for (const std::string_view but : {", but got ", ", but it's on ", ", but found "}) {
     const std::size_t at = message.find(but);
     if (at == message.npos) continue;
@@ -60,6 +65,9 @@ constexpr bool wants_host(std::string_view message) {
   }
   return false;
 }
+
+// What torch says of `parameter.grad = gradient`: there the parameter, `self`, settles the device.
+inline constexpr std::string_view kGradientRefused = "attempting to assign a gradient";
 
 // "aten::mul_.Tensor" -> "mul_"
 constexpr std::string_view operator_base_name(std::string_view qualified) {
@@ -98,6 +106,7 @@ class OddOperands {
   struct Tally {
     std::array<std::uint16_t, kDevices> operands{};
     std::array<bool, kDevices> holds_weights{};
+    std::array<bool, kDevices> home{};
     std::size_t distinct = 0;
 
     void add(const OperandRecord& operand) {
@@ -105,6 +114,7 @@ class OddOperands {
       if (count == 0) ++distinct;
       if (count < UINT16_MAX) ++count;
       if (is_weight(operand)) holds_weights[static_cast<std::size_t>(operand.device)] = true;
+      if ((operand.flags & kAtHome) != 0) home[static_cast<std::size_t>(operand.device)] = true;
     }
   };
 
@@ -124,6 +134,8 @@ class OddOperands {
 
   template <class TextOf>
   bool settle_by_message(std::span<const OperandRecord> operands, std::string_view message, TextOf& text_of);
+  template <class TextOf>
+  bool settle_by_parameter(std::span<const OperandRecord> operands, TextOf& text_of);
   bool settle_by_device_argument(std::span<const OperandRecord> operands);
   bool settle_generators(std::span<const OperandRecord> operands);
   bool settle_by_target(std::span<const OperandRecord> operands, const OperandRecord* target);
@@ -141,6 +153,7 @@ class OddOperands {
 template <class TextOf>
 bool OddOperands::settle_by_message(std::span<const OperandRecord> operands, std::string_view message,
                                     TextOf& text_of) {
+  if (message.find(kGradientRefused) != message.npos) return settle_by_parameter(operands, text_of);
   if (!wants_host(message)) return false;
   for (const OperandRecord& operand : operands) {
     const std::string_view argument = text_of(operand.argument);
@@ -150,6 +163,14 @@ bool OddOperands::settle_by_message(std::span<const OperandRecord> operands, std
     return true;
   }
   return false;
+}
+
+template <class TextOf>
+bool OddOperands::settle_by_parameter(std::span<const OperandRecord> operands, TextOf& text_of) {
+  for (const OperandRecord& operand : operands) {
+    if (text_of(operand.argument) == "self") wanted_ = operand.device;
+  }
+  return wanted_ != DeviceSlot::none;
 }
 
 inline bool OddOperands::settle_by_device_argument(std::span<const OperandRecord> operands) {
@@ -221,6 +242,7 @@ inline void OddOperands::settle_by_class(std::span<const OperandRecord> operands
     if (classes_[at] != classes_[bt]) return classes_[at] > classes_[bt];
     if (tally.operands[at] != tally.operands[bt]) return tally.operands[at] > tally.operands[bt];
     if (tally.holds_weights[at] != tally.holds_weights[bt]) return tally.holds_weights[at];
+    if (tally.home[at] != tally.home[bt]) return tally.home[at];
     return target != nullptr && a.device == target->device && b_slot != target->device;
   };
   for (const OperandRecord& operand : operands) {

@@ -8,16 +8,29 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// What keeps it: a container, or an object such as a distribution that was made of it. A plain attribute of a module is
+// another matter.
+const Evidence* keeper_of(const Operand& odd, const Finding& finding) {
+  const Evidence* kept = place_of(odd, trace::EvidenceKind::kept_from_before_move, finding);
+  if (kept != nullptr || evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return kept;
+  return place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+}
+
+}  // namespace
+
 std::optional<Explanation> buffer_from_before_move(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !is_weight(pair->odd)) return std::nullopt;
+  if (!pair) return std::nullopt;
   const Evidence* move = evidence_of(pair->odd, trace::EvidenceKind::moved_with_module);
-  const Evidence* kept = place_of(pair->odd, trace::EvidenceKind::kept_from_before_move, finding);
+  const Evidence* kept = keeper_of(pair->odd, finding);
   if (move == nullptr || kept == nullptr || move->text != pair->wanted.device) return std::nullopt;
+  const std::string keeper = kept->text.empty() ? "what this line keeps is" : "`" + kept->text + "` keeps";
   RootCause cause = cause_at(kept->at, pair->odd,
                              mention_first(pair->odd) + " is the tensor from before " + short_place(move->at) +
-                                 " moved the module to " + move->text + ": that makes new tensors of buffers, and `" +
-                                 kept->text + "` keeps the old one, on " + spoken_device(pair->odd.device) + ".");
+                                 " moved the module to " + move->text + ": that makes new tensors of buffers, and " +
+                                 keeper + " the old one, on " + spoken_device(pair->odd.device) + ".");
   return Explanation{std::move(cause),
                      Fix{kept->at.file, kept->at.line,
                          "Take it from the module when that has moved, behind " + short_place(move->at) +

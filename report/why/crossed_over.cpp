@@ -1,7 +1,6 @@
 // A value passes from one accelerator's part of a program to another's. Each part is where it should be, and so is what
 // each computes; what is missing is the move between them, in the line that hands the value on.
 #include <algorithm>
-#include <string_view>
 
 #include "report/frames.h"
 #include "report/why/edit.h"
@@ -12,10 +11,6 @@
 namespace devsan::report::why {
 namespace {
 
-bool moves_module(const LineageStep& move) {
-  return move.innermost.file.ends_with("/torch/nn/modules/module.py");
-}
-
 // A function that has returned by now brought it to that device, and computed something there.
 bool used_where_moved(const Operand& odd, const LineageStep& move, const Finding& finding) {
   return &move != &odd.lineage.front() && !is_running(move.at, finding) &&
@@ -25,12 +20,20 @@ bool used_where_moved(const Operand& odd, const LineageStep& move, const Finding
 }
 
 // Whether the value is where it should be: computed there with a module's weights, or with something else that a
-// function took it there for; or given to a model that lies on both devices.
-bool belongs_there(const Pair& pair, const LineageStep& move, const Finding& finding) {
-  if (moves_module(move)) return !is_weight(pair.wanted) && !is_weight(pair.odd);
-  if (used_where_moved(pair.odd, move, finding)) return true;
-  return !is_weight(pair.wanted) && !is_weight(pair.odd) &&
-         evidence_of(pair.odd, trace::EvidenceKind::model_spread) != nullptr;
+// function took it there for; or given to a model that lies on both devices. `handed_over`: to what works wholly on the
+// other device, so that its weights may well be what the value meets.
+bool belongs_there(const Pair& pair, const LineageStep* move, bool handed_over, const Finding& finding) {
+  if (is_weight(pair.odd)) return false;
+  const bool meets_weight = is_weight(pair.wanted) && !handed_over;
+  if (move != nullptr && moves_module(*move)) return !meets_weight;
+  if (move != nullptr && used_where_moved(pair.odd, *move, finding)) return true;
+  return !meets_weight && evidence_of(pair.odd, trace::EvidenceKind::model_spread) != nullptr;
+}
+
+// A part that was put into a model which is elsewhere, after that was made, is the mistake itself.
+bool meets_misplaced_part(const Operand& wanted) {
+  const Evidence* put = evidence_of(wanted, trace::EvidenceKind::module_put_at);
+  return put != nullptr && !is_constructor(put->at);
 }
 
 // The line that handed it on: where a function that is running got it, or else the last that computed it.
@@ -44,24 +47,33 @@ const Frame* handed_on(const Operand& odd, const LineageStep& move, const Findin
   return bound != nullptr && !same_line(bound->at, *finding.where) ? &bound->at : nullptr;
 }
 
+Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pair& pair, const Finding& finding) {
+  std::string why = mention_first(pair.odd) + " comes from " + pair.odd.device;
+  if (move != nullptr) {
+    why += ", where " + short_place(move->at) +
+           (moves_module(*move) ? " put the weights that it is computed with" : " takes it to be used there");
+  }
+  why += ". This line hands it on as it is, and what it meets is on " + pair.wanted.device + ".";
+  std::string text = "Bring it to " + pair.wanted.device + " in this line";
+  if (!same_line(place, *finding.where)) {
+    text += "; or where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+  }
+  return {cause_at(place, pair.odd, std::move(why)), Fix{place.file, place.line, text + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
-  if (move == nullptr || !belongs_there(*pair, *move, finding)) return std::nullopt;
-  const Frame* place = handed_on(pair->odd, *move, finding);
+  const Evidence* crossing = place_of(pair->odd, trace::EvidenceKind::crossing_at, finding);
+  if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
+  if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
+  if (crossing != nullptr) return handed_over_at(crossing->at, move, *pair, finding);
+  const Frame* place = move != nullptr ? handed_on(pair->odd, *move, finding) : nullptr;
   if (place == nullptr || same_line(*place, move->at)) return std::nullopt;
-  RootCause cause =
-      cause_at(*place, pair->odd,
-               mention_first(pair->odd) + " comes from " + pair->odd.device + ", where " + short_place(move->at) +
-                   (moves_module(*move) ? " put the weights that it is computed with" : " takes it to be used there") +
-                   ". This line hands it on as it is, and what it meets is on " + pair->wanted.device + ".");
-  return Explanation{std::move(cause),
-                     Fix{place->file, place->line,
-                         "Bring it to " + pair->wanted.device + " in this line; or where it is used, in " +
-                             short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+  return handed_over_at(*place, move, *pair, finding);
 }
 
 }  // namespace devsan::report::why

@@ -7,6 +7,20 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// A shuffling DataLoader makes a generator for the CPU, and draws on the default device.
+Explanation met_default_device(const Evidence& set, const Operand& odd, const std::string& wanted) {
+  return {cause_at(set.at, odd,
+                   "This line makes " + wanted + " the default device. Whoever draws there with a generator for " +
+                       spoken_device(odd.device) + ", as a shuffling `DataLoader` does, is refused."),
+          Fix{set.at.file, set.at.line,
+              "Set it for the block that needs it alone: `with torch.device('" + wanted +
+                  "'):`; or give the loader a generator: `generator=torch.Generator(device='" + wanted + "')`."}};
+}
+
+}  // namespace
+
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   const Operand* odd = first_odd(finding.operands);
   if (odd == nullptr || !odd->generator || !finding.where) return std::nullopt;
@@ -15,6 +29,8 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   const Evidence* made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
+  const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);
+  if (made == nullptr && set != nullptr) return met_default_device(*set, *odd, wanted);
   const Frame& line = made != nullptr ? made->at : *finding.where;
   Fix fix{line.file, line.line,
           "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +

@@ -1,5 +1,6 @@
 // The backward of a custom `autograd.Function` returned a gradient on another device than the value that it is the
 // gradient of. The line that called backward is not to blame: what is returned was made in the backward.
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -7,10 +8,35 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// `Clip.mask = …` in a forward: kept for all calls of the function, so that another one may have overwritten it.
+const LineageStep* kept_for_all(const Operand& odd, const Finding& finding) {
+  if (!on_accelerator(odd) || odd.lineage.empty() || !is_changeable(odd.lineage.front().at, finding)) return nullptr;
+  const Frame& at = odd.lineage.front().at;
+  const auto assigned = split_assignment(at.source);
+  const bool attribute = assigned && assigned->target.find('.') != assigned->target.npos;
+  const bool own = assigned && assigned->target.starts_with("ctx.");
+  return at.function.ends_with(".forward") && attribute && !own ? &odd.lineage.front() : nullptr;
+}
+
+Explanation kept_by_function(const LineageStep& kept, const Pair& pair, const std::string& node) {
+  const std::string target(split_assignment(kept.at.source)->target);
+  return {
+      cause_at(kept.at, pair.odd,
+               "`" + node + "` returns what `" + target + "` keeps, for all calls of its forward: the last of them " +
+                   "worked on " + pair.odd.device + ", this one's input is on " + pair.wanted.device + "."),
+      Fix{kept.at.file, kept.at.line,
+          "Keep it with the call that it belongs to: `ctx.save_for_backward(...)`, or an attribute of `ctx`."}};
+}
+
+}  // namespace
+
 std::optional<Explanation> gradient_elsewhere(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !finding.op.starts_with("autograd::") || !pair->wanted.device_argument) return std::nullopt;
   const std::string node = finding.op.substr(finding.op.rfind(':') + 1);
+  if (const LineageStep* kept = kept_for_all(pair->odd, finding)) return kept_by_function(*kept, *pair, node);
   const LineageStep* arrival = arrival_of(pair->odd);
   const std::string change = "Return each gradient of `" + node +
                              "` on the device of the input that it belongs to: `"

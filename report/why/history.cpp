@@ -109,6 +109,10 @@ bool is_constructor(const Frame& place) {
          place.function == "<module>";
 }
 
+bool moves_module(const LineageStep& move) {
+  return move.innermost.file.ends_with("/torch/nn/modules/module.py");
+}
+
 bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }

@@ -44,6 +44,8 @@ bool names_device_itself(const Frame& place);
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
+// Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.
+bool moves_module(const LineageStep& move);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 

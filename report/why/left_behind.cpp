@@ -55,22 +55,28 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
 }
 
 // The call, in the function that made the copy under another name, that gives the old one.
-const Evidence* given_beside_copy(const Operand& odd, const Evidence& copy, const Finding& finding) {
+std::optional<Explanation> old_name_given(const Evidence& copy, const Pair& pair, const Finding& finding) {
   const auto assigned = split_assignment(copy.at.source);
-  if (copy.kind != trace::EvidenceKind::copied_away || !assigned) return nullptr;
-  for (const Evidence& evidence : odd.evidence) {
-    const bool given = evidence.kind == trace::EvidenceKind::given_at && is_changeable(evidence.at, finding);
-    if (given && same_function(evidence.at, copy.at) && evidence.text != assigned->target) return &evidence;
-  }
-  return nullptr;
+  if (copy.kind != trace::EvidenceKind::copied_away || !assigned) return std::nullopt;
+  const std::string name(assigned->target);
+  const auto given = std::ranges::find_if(pair.odd.evidence, [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::given_at && is_changeable(one.at, finding) &&
+           same_function(one.at, copy.at) && one.text != name;
+  });
+  if (given == pair.odd.evidence.end()) return std::nullopt;
+  return Explanation{
+      cause_at(given->at, pair.odd,
+               "This call gives `" + given->text + "`, which is on " + spoken_device(pair.odd.device) +
+                   ". The copy on " + copy.text + " is `" + name + "`, made in " + short_place(copy.at) + "."),
+      Fix{given->at.file, given->at.line, "Give `" + name + "` instead of `" + given->text + "`."}};
 }
 
-Explanation old_name_given(const Evidence& given, const Evidence& copy, const Pair& pair) {
-  const std::string name(split_assignment(copy.at.source)->target);
-  return {cause_at(given.at, pair.odd,
-                   "This call gives `" + given.text + "`, which is on " + spoken_device(pair.odd.device) +
-                       ". The copy on " + copy.text + " is `" + name + "`, made in " + short_place(copy.at) + "."),
-          Fix{given.at.file, given.at.line, "Give `" + name + "` instead of `" + given.text + "`."}};
+// `encode(x.to(device))`: the copy goes to a call, and no name means it.
+bool is_given_away(const Frame& copy) {
+  const std::string call = call_at(copy);
+  const std::string_view statement = statement_of(copy.source);
+  const std::size_t at = call.empty() ? statement.npos : statement.find(call);
+  return at != statement.npos && at > 0 && statement[at - 1] == '(';
 }
 
 // Two names: one means the tensor before the move, the other the copy that the move made.
@@ -78,15 +84,14 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
   const Evidence* itself = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
   const Evidence* copy =
       itself != nullptr ? itself : place_of(pair.odd, trace::EvidenceKind::moved_with_module, finding);
-  if (copy == nullptr || copy->text != pair.wanted.device) return std::nullopt;
+  if (copy == nullptr || copy->text != pair.wanted.device || is_given_away(copy->at)) return std::nullopt;
   // An attribute that stands for a parameter or buffer, too: its module's move made the copy.
   if (place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding) != nullptr &&
       evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) {
     return std::nullopt;
   }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
-  const Evidence* given = given_beside_copy(pair.odd, *copy, finding);
-  if (given != nullptr) return old_name_given(*given, *copy, pair);
+  if (auto given = old_name_given(*copy, pair, finding)) return given;
   const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
   const std::string name = mention(pair.odd);
   RootCause cause = cause_at(place, pair.odd,

@@ -40,17 +40,14 @@ Explanation handed_back(const Evidence& passed, const Evidence& sibling, const s
                   device + "."}};
 }
 
-// `Batch(self.data.to(device), self.mask)`
-Explanation left_by_itself(const Evidence& left, const Pair& pair, const Finding& finding) {
-  const std::string device = spoken_device(pair.wanted.device);
-  return {cause_at(left.at, pair.odd,
-                   "This line moves a `" + type_of_path(left.text) + "`, but hands `" +
-                       std::string(attribute_of_path(left.text)) + "` on as it is: on " +
-                       spoken_device(pair.odd.device) + ". What it meets is on " + device + "."),
-          Fix{left.at.file, left.at.line,
-              "Move `" + std::string(attribute_of_path(left.text)) + "` here, too; or move " + mention(pair.odd) +
-                  " where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) +
-                  "`."}};
+// `for name in ("scale", "shift"):`
+Explanation not_listed(const Evidence& listed, const Evidence& sibling, const Pair& pair) {
+  return {
+      cause_at(listed.at, pair.odd,
+               "What " + short_place(sibling.at) + " moves to " + spoken_device(pair.wanted.device) +
+                   " is named here, and `" + listed.text + "` is not: it stays on " + spoken_device(pair.odd.device) +
+                   "."),
+      Fix{listed.at.file, listed.at.line, "Name `" + listed.text + "` here, too; or go through all that there is."}};
 }
 
 bool is_moved(std::string_view argument) {
@@ -86,9 +83,6 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   if (auto given = given_beside_moved(*pair, finding)) return given;
-  if (const Evidence* left = place_of(pair->odd, trace::EvidenceKind::left_by_own_move, finding)) {
-    return left_by_itself(*left, *pair, finding);
-  }
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
   const Evidence* kept = evidence_of(pair->odd, trace::EvidenceKind::computed_from);
@@ -96,6 +90,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const std::string device = spoken_device(pair->wanted.device);
   if (const Evidence* passed = place_of(pair->odd, trace::EvidenceKind::passed_over_at, finding)) {
     return handed_back(*passed, *sibling, left, *pair);
+  }
+  if (const Evidence* listed = place_of(pair->odd, trace::EvidenceKind::names_listed_at, finding)) {
+    return not_listed(*listed, *sibling, *pair);
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);

@@ -42,6 +42,17 @@ Explanation put_unmoved(const Evidence& put, const Operand& stayed, const Operan
                   (edit.empty() ? "" : ": `" + edit + "`") + "; or move the whole model before it is used."}};
 }
 
+// `for child in model.children(): child.to(device)`
+Explanation left_by_children(const Evidence& children, const Operand& stayed, const Operand& tensor) {
+  return {cause_at(children.at, stayed,
+                   "The children of the `" + children.text + "` are moved to " + tensor.device + " here, one by one. " +
+                       mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                       " of its own, and of no child: it stays on the CPU."),
+          Fix{children.at.file, children.at.line,
+              "Move what belongs to the module itself, too: `module.parameters(recurse=False)` and "
+              "`module.buffers(recurse=False)`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -53,6 +64,9 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (tensor == nullptr) return std::nullopt;
 
   if (const Evidence* put = put_into_model(*stayed, *tensor, finding)) return put_unmoved(*put, *stayed, *tensor);
+  if (const Evidence* children = place_of(*stayed, trace::EvidenceKind::children_moved_at, finding)) {
+    return left_by_children(*children, *stayed, *tensor);
+  }
   const Evidence* bound =
       is_put_apart(*stayed, *tensor) ? nullptr : place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
   const bool made = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);

@@ -40,6 +40,20 @@ std::optional<Explanation> brought_back_without(const Pair& pair, const LineageS
   return std::nullopt;
 }
 
+// Other state of the same parameter was brought to it, by a line that left this one.
+std::optional<Explanation> left_beside_others(const Pair& pair, const std::string& what, const Finding& finding) {
+  const Evidence* sibling = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
+  if (sibling == nullptr || !pair.odd.on_cpu()) return std::nullopt;
+  const Evidence* listed = place_of(pair.odd, trace::EvidenceKind::names_listed_at, finding);
+  const Evidence& place = listed != nullptr ? *listed : *sibling;
+  const std::string others = short_place(sibling->at) + " brings `" + sibling->text + "` to " +
+                             spoken_device(pair.wanted.device) + ", and leaves " + what + " on the CPU.";
+  return Explanation{
+      cause_at(place.at, pair.odd,
+               listed != nullptr ? "The names of what is brought back are written here. " + others : others),
+      Fix{place.at.file, place.at.line, "Bring all state of the parameter back, " + what + " too."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
@@ -56,6 +70,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   }
   const LineageStep* arrival = arrival_of(pair->odd);
   if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;
+  if (auto left = left_beside_others(*pair, what, finding)) return left;
   const Frame* place = nullptr;
   if (put) {
     place = &state->at;

@@ -1,6 +1,7 @@
 // `Tensor.to()` and its kin return a copy and leave the tensor where it is. Called as a statement of its own, as one
 // does with a module, the copy is made and dropped at once.
 #include "report/call_text.h"
+#include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -16,6 +17,19 @@ bool is_dropped(const Frame& place) {
   const std::string_view statement = statement_of(place.source);
   if (call.empty()) return false;
   return statement == call || (statement.starts_with("for ") && statement.ends_with(": " + call));
+}
+
+// `self.to_device(batch)`: a function of the program's own that returns copies.
+std::optional<Explanation> dropped_by_caller(const Pair& pair, const Finding& finding) {
+  const Evidence* dropped = place_of(pair.odd, trace::EvidenceKind::result_dropped_at, finding);
+  const Evidence* copy = evidence_of(pair.odd, trace::EvidenceKind::copied_away);
+  if (dropped == nullptr || copy == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(dropped->at, pair.odd,
+               "`" + dropped->text + "` returns copies on " + copy->text + ", made in " + short_place(copy->at) +
+                   ", and leaves " + mention(pair.odd) + " on " + spoken_device(pair.odd.device) +
+                   ". What it returns is dropped here."),
+      Fix{dropped->at.file, dropped->at.line, "Keep what `" + dropped->text + "` returns, and use it from there on."}};
 }
 
 }  // namespace
@@ -37,7 +51,7 @@ std::optional<Explanation> to_result_dropped(const Finding& finding) {
     text += receiver.empty() ? "assign it, and use it from there on." : "`" + receiver + " = " + call + "`.";
     return Explanation{std::move(cause), Fix{copy.at.file, copy.at.line, std::move(text)}};
   }
-  return std::nullopt;
+  return dropped_by_caller(*pair, finding);
 }
 
 }  // namespace devsan::report::why

@@ -1,33 +1,90 @@
 // An operator reads one of its arguments on the host, whatever device it works on: lengths of sequences, where to
-// split.
+// split. So does NumPy, all that it is given.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::report::why {
+namespace {
+
+bool is_for_numpy(const Finding& finding) {
+  return finding.message.find(trace::kNumpyRefused) != std::string::npos;
+}
+
+bool is_brought(std::string_view argument) {
+  constexpr std::array<std::string_view, 4> kCalls = {".cpu(", ".numpy(", ".tolist(", ".item("};
+  return std::ranges::any_of(kCalls, [argument](auto call) { return argument.find(call) != argument.npos; });
+}
+
+// `tree.update(indices, errors.cpu().numpy())`: the call that gave it brings what it gives beside it.
+const Evidence* given_beside_brought(const Operand& odd, const Finding& finding) {
+  for (const Evidence& given : odd.evidence) {
+    if (given.kind != trace::EvidenceKind::given_at || !is_changeable(given.at, finding)) continue;
+    const std::string source = call_at(given.at);
+    const auto call = split_call(source);
+    if (!call || is_brought(given.text)) continue;
+    if (std::ranges::any_of(call->arguments, [](const ArgumentText& one) { return is_brought(one.text); })) {
+      return &given;
+    }
+  }
+  return nullptr;
+}
+
+// The outermost of the calls that gave it to functions that hand it to NumPy, and know no tensors.
+const Evidence* given_to_arrays(const Operand& odd, const Finding& finding) {
+  const Evidence* outermost = nullptr;
+  if (!is_for_numpy(finding) || finding.where->source.find(".numpy(") != std::string::npos) return nullptr;
+  for (const Evidence& given : odd.evidence) {
+    if (given.kind == trace::EvidenceKind::given_at && is_changeable(given.at, finding)) outermost = &given;
+  }
+  return outermost;
+}
+
+// Where the failing function computed what an operator reads, or a call in the failing line did; what NumPy reads is
+// brought over where it is converted.
+const Frame* computed_at(const Operand& odd, const Finding& finding) {
+  if (is_for_numpy(finding)) return nullptr;
+  for (const LineageStep& step : odd.lineage) {
+    if (made_in_failing_call(step, finding) || !is_changeable(step.at, finding)) continue;
+    const bool here = same_function(step.at, *finding.where);
+    return here || odd.is == trace::NameKind::temporary ? &step.at : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 std::optional<Explanation> wanted_on_host(const Finding& finding) {
   const Operand* odd = first_odd(finding.operands);
   if (odd == nullptr || !finding.where || !on_accelerator(*odd) || !trace::wants_host(finding.message)) {
     return std::nullopt;
   }
-  const Frame* made = nullptr;
-  for (const LineageStep& step : odd->lineage) {
-    if (made_in_failing_call(step, finding) || !is_changeable(step.at, finding)) continue;
-    made = &step.at;
-    break;
-  }
-  const Frame& place = made != nullptr ? *made : *finding.where;
-  std::string why = "`" + odd->arg + "` is read on the host, and has to be on the CPU. " + mention_first(*odd) +
-                    (made != nullptr ? " is computed here, on " : " is on ") + spoken_device(odd->device) + ".";
-  return Explanation{
-      cause_at(place, *odd, std::move(why)),
-      Fix{place.file, place.line,
-          "Bring it to the host with `.cpu()`, in this line or where it is used, in " + short_place(*finding.where) +
-              "; the host waits for the device there, so once for all that is needed of it is best."}};
+  const std::string device = spoken_device(odd->device);
+  const Evidence* given = given_beside_brought(*odd, finding);
+  std::string why = is_for_numpy(finding)
+                        ? mention_first(*odd) + " is on " + device + ", and NumPy reads the memory of the host."
+                        : "`" + odd->arg + "` is read on the host, and has to be on the CPU. " + mention_first(*odd) +
+                              " is on " + device + ".";
+  if (given != nullptr) why += " This call gives `" + given->text + "` as it is, and brings what it gives beside it.";
+  if (given == nullptr) given = given_to_arrays(*odd, finding);
+  const Frame* computed = computed_at(*odd, finding);
+  const Frame& place = given != nullptr ? given->at : computed != nullptr ? *computed : *finding.where;
+  const std::string what = given != nullptr ? "`" + given->text + "`" : mention(*odd);
+  std::string where = ", in this line";
+  if (!same_line(place, *finding.where)) where += " or where it is used, in " + short_place(*finding.where);
+  return Explanation{cause_at(place, *odd, std::move(why)),
+                     Fix{place.file, place.line,
+                         "Bring " + what + " to the host with `.cpu()`" + where +
+                             "; the host waits for the device there, so once for all that is needed of it is best."}};
 }
 
 }  // namespace devsan::report::why

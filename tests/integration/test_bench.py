@@ -117,7 +117,7 @@ def test_operators_and_steps_were_measured_in_pairs(quick_run):
 
 def test_every_budget_is_told_and_judged_by_its_figure(quick_run):
     table, results, document = quick_run
-    assert len(results["budgets"]) >= 5
+    assert len(results["budgets"]) >= 6
     for row in results["budgets"]:
         assert row["met"] == (row["measured"] <= row["budget"])
         assert row["what"] in table
@@ -129,3 +129,10 @@ def test_the_hooks_were_at_work_in_the_measured_processes(quick_run):
     _, results, _ = quick_run
     assert results["start"]["trace_bytes"] >= 2 << 20
     assert results["start"]["mapped"] > results["start"]["trace_bytes"]
+
+
+def test_an_allocation_call_is_measured_with_devsan_and_without(quick_run):
+    table, results, _ = quick_run
+    assert results["skipped"] == []
+    assert results["cuda_calls"]["ns_off"] > 0 and results["cuda_calls"]["pairs"] >= 3
+    assert "cuMemAlloc" in table

@@ -275,3 +275,43 @@ def test_each_site_is_judged_by_itself(run_python):
     assert {mark: finding["handled"] for mark, finding in judged.items()} == {
         "caught": True, "counted": True, "uncaught": False}
     assert judged["counted"]["count"] == 3
+
+
+TRIED = """
+import numpy, torch
+
+def to_host(x):
+    try:
+        return numpy.asarray(x)
+    except TypeError:
+        return x.cpu().numpy()
+
+x = torch.ones(3, device="cuda")
+print(to_host(x).sum(), to_host(x * 2).sum())
+"""
+
+REFUSED = """
+import torch
+net = torch.nn.Linear(3, 2).to("cuda")
+def evaluate(x):
+    return net(x).detach().numpy()
+evaluate(torch.ones(4, 3, device="cuda"))
+"""
+
+
+def test_a_program_that_tries_numpy_and_falls_back_is_left_in_peace(run_python):
+    result = run_python(TRIED, sim=1)
+    assert (result.status, result.stdout, result.stderr) == (0, "3.0 6.0\n", "")
+    assert result.loud() == []
+    tried = [f for f in result.findings if f["raised"]]
+    assert tried and all(f["handled"] and f["severity"] == "note" for f in tried)
+
+
+def test_what_numpy_refused_is_said_when_the_program_ends_of_it(run_python):
+    result = run_python(REFUSED, sim=1)
+    assert result.status == 1
+    [finding] = result.raised()
+    assert finding["severity"] == "error" and finding["where"]["line"] == 5 and finding["root_cause"]["line"] == 5
+    odd = next(operand for operand in finding["operands"] if operand["odd"])
+    assert odd["name"] == "net(x).detach()" and odd["device"] == "cuda:0" and odd["shape"] is None
+    assert "device mismatch at" in result.stderr and "net(x).detach()" in result.stderr

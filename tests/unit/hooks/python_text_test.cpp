@@ -26,6 +26,18 @@ TEST_CASE("A device is what a factory, a move or a likeness names, if one alone 
   CHECK(device_expression("torch.zeros(3)").empty());
 }
 
+TEST_CASE("A dictionary of keyword arguments that is unpacked may hold the device") {
+  CHECK(device_expression("x.to(**self.options)") == "**self.options");
+  CHECK(device_expression("torch.empty(n, **kwargs)") == "**kwargs");
+  CHECK(device_expression("torch.empty(n, device=dev, **kwargs)") == "dev");
+  CHECK(device_expression("torch.full(n, 2 ** k)") == "");
+  CHECK(device_expression("f(**a, **b)") == "");
+  CHECK(device_entry("dict(dtype=torch.float32, device=device)") == "device");
+  CHECK(device_entry("{'device': self.where, \"dtype\": kind}") == "self.where");
+  CHECK(device_entry("{'dtype': kind}") == "");
+  CHECK(device_entry("options") == "");
+}
+
 TEST_CASE("The value of one target of an assignment is found") {
   CHECK(assigned_to("self.home = tensor.device", "self.home") == "tensor.device");
   CHECK(assigned_to("self.name, self.device = name, device", "self.device") == "device");

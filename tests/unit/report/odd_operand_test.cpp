@@ -60,6 +60,21 @@ TEST_CASE("An argument that a message wants on the host is odd though all operan
   CHECK_FALSE(wants_host("expected a CUDA tensor on cuda:0 as CPU tensors are slow, but got cuda:1"));
 }
 
+TEST_CASE("What NumPy refuses is odd, and of a gradient and its parameter the gradient") {
+  CHECK(odd_of("", {{"self", "cuda:0"}, {"numpy", "cpu", 0, NameKind::unknown, kDeviceArgument}},
+               "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy it first.") == Odd{"self"});
+  CHECK(odd_of("", {{"self", "cpu"}, {"grad", "cuda:0"}},
+               "attempting to assign a gradient with device type 'cuda' to a tensor with device type 'cpu'") ==
+        Odd{"grad"});
+}
+
+TEST_CASE("Of two accelerators that are otherwise equal, the one is wanted where the function was given everything") {
+  CHECK(odd_of("aten::mul.Tensor", {{"self", "cuda:1"}, {"other", "cuda:0", 2, NameKind::local, kAtHome}}) ==
+        Odd{"self"});
+  CHECK(odd_of("aten::mul.Tensor",
+               {{"self", "cuda:1", 2, kWeight}, {"other", "cuda:0", 2, NameKind::local, kAtHome}}) == Odd{"other"});
+}
+
 TEST_CASE("A tensor left on the CPU is odd, whichever operand it is") {
   CHECK(odd_of("aten::add.Tensor", {{"self", "cuda:0"}, {"other", "cpu"}}) == Odd{"other"});
   CHECK(odd_of("aten::add.Tensor", {{"self", "cpu"}, {"other", "cuda:0"}}) == Odd{"self"});

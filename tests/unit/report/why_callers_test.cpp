@@ -7,9 +7,6 @@ namespace devsan::report {
 namespace {
 
 using namespace why_program;
-using Catch::Matchers::Contains;
-using trace::EvidenceKind;
-using trace::NameKind;
 
 const Frame kMade = line(5, "mask_of", "    return torch.ones(n, device=device)", "torch.ones(n, device=device)");
 const Frame kMoved = line(6, "send", "    return x.to(device)", "x.to(device)");
@@ -112,7 +109,7 @@ TEST_CASE("An object that hands a part of itself on as it is, when it is moved, 
   find(odd(finding), EvidenceKind::left_by_own_move,
        line(14, "Batch.to", "        return Batch(self.data.to(device), self.mask)"), "Batch.mask");
   const Finding told = explained(finding);
-  CHECK(told.rule == "left_out_of_move");
+  CHECK(told.rule == "left_by_own_move");
   CHECK(cause_line(told) == 14);
   CHECK_THAT(told.root_cause->why, Contains("moves a `Batch`, but hands `mask` on"));
 }

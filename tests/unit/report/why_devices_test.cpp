@@ -7,9 +7,6 @@ namespace devsan::report {
 namespace {
 
 using namespace why_program;
-using Catch::Matchers::Contains;
-using trace::EvidenceKind;
-using trace::NameKind;
 
 LineageStep module_moved(const Frame& at, const char* device) {
   LineageStep step = moved(at, device);

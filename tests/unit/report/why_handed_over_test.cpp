@@ -8,9 +8,6 @@ namespace devsan::report {
 namespace {
 
 using namespace why_program;
-using Catch::Matchers::Contains;
-using trace::EvidenceKind;
-using trace::NameKind;
 
 const Frame kBuffer = line(3, "Net.__init__", "        self.register_buffer('table', torch.zeros(4))");
 const Frame kComputed = line(4, "Net.__init__", "        self.kept = [self.table.mean()]", "self.table.mean()");
@@ -137,8 +134,16 @@ TEST_CASE("An argument that is read on the host is the odd one though all are on
   odd(finding).lineage = {derived(line(9, "lengths_of", "    return mask.sum(1)", "mask.sum(1)"), "cuda:0")};
   const Finding told = explained(finding);
   CHECK(told.rule == "wanted_on_host");
-  CHECK(cause_line(told) == 9);
+  CHECK(cause_line(told) == 30);
   CHECK_THAT(told.fix->text, Contains(".cpu()"));
+
+  SECTION("by the line that computed it in the same function, or for the failing line alone") {
+    odd(finding).is = NameKind::temporary;
+    CHECK(cause_line(explained(finding)) == 9);
+    odd(finding).is = NameKind::local;
+    odd(finding).lineage = {derived(line(28, "Net.forward", "        lengths = mask.sum(1)", "mask.sum(1)"), "cuda:0")};
+    CHECK(cause_line(explained(finding)) == 28);
+  }
 }
 
 TEST_CASE("The call that gives the old name though a moved copy exists is the cause") {

@@ -7,9 +7,6 @@ namespace devsan::report {
 namespace {
 
 using namespace why_program;
-using Catch::Matchers::Contains;
-using trace::EvidenceKind;
-using trace::NameKind;
 
 const Frame kModule = line(4, "<module>", "net = nn.Linear(4, 4)", "nn.Linear(4, 4)");
 const Frame kMove = line(8, "<module>", "net.to(dev)");

@@ -1,11 +1,17 @@
 // Findings for the tests of rules: an operand on the CPU meets one on cuda:0 in a program of a few lines.
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <string>
 
 #include "report/finding.h"
 
 namespace devsan::report::why_program {
+
+// What every one of these tests speaks of.
+using Catch::Matchers::Contains;
+using trace::EvidenceKind;
+using trace::NameKind;
 
 inline constexpr const char* kFile = "/srv/train/model.py";
 inline constexpr const char* kLibrary = "/srv/.venv/lib/python3.11/site-packages/library/code.py";

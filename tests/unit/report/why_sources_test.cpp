@@ -7,9 +7,6 @@ namespace devsan::report {
 namespace {
 
 using namespace why_program;
-using Catch::Matchers::Contains;
-using trace::EvidenceKind;
-using trace::NameKind;
 
 const Frame kMade = line(5, "main", "    x = torch.randn(4)", "torch.randn(4)");
 const Frame kPut = line(9, "Agent.begin", "        self.frames.append(frame)");

@@ -1,0 +1,68 @@
+#include "hooks/home_device.h"
+
+#include <algorithm>
+
+#include "hooks/argument_tensors.h"
+#include "hooks/code_api.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/tensor_fields.h"
+#include "hooks/waiting_calls.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// THPDevice::device, of a torch.device: its type and its index.
+c10::Device device_of(const void* object) noexcept {
+  constexpr std::ptrdiff_t kField = 16;
+  return {static_cast<c10::DeviceType>(field<std::int8_t>(object, kField)), field<std::int8_t>(object, kField + 1)};
+}
+
+// A torch.device among a function's arguments says where it is to work.
+class ToldDevice final : public LinkVisitor {
+ public:
+  explicit ToldDevice(const void* frame) : arguments_(code_named_arguments(frame_code(frame))) {
+    visit_frame(frame, false, *this);
+  }
+  trace::DeviceSlot device = trace::DeviceSlot::none;
+  bool link(const Link& link, void* object) override {
+    const bool argument = link.kind == LinkKind::local && link.index < arguments_;
+    if (argument && type_name(object) == "torch.device") device = device_slot(device_key(device_of(object)));
+    return device == trace::DeviceSlot::none;
+  }
+
+ private:
+  const int arguments_;
+};
+
+// The device of all that it was given beside the operands; none where there are several.
+trace::DeviceSlot given_on(const ObjectSearch& search, const void* frame, std::span<const OperandIdentity> identities) {
+  trace::DeviceSlot device = trace::DeviceSlot::none;
+  for (const ArgumentTensor& one : argument_tensors(search, frame)) {
+    const auto is_operand = [&](const OperandIdentity& identity) { return identity.object == one.object; };
+    if (std::ranges::any_of(identities, is_operand)) continue;
+    const trace::DeviceSlot here = device_slot(TensorFields::device(one.tensor));
+    if (device != trace::DeviceSlot::none && device != here) return trace::DeviceSlot::none;
+    device = here;
+  }
+  return device;
+}
+
+}  // namespace
+
+void mark_home(const ObjectSearch& search, const void* innermost, std::span<trace::OperandRecord> records,
+               std::span<const OperandIdentity> identities) {
+  const void* frame = program_frame(innermost);
+  if (frame == nullptr || is_module_body(frame_code(frame))) return;
+  const trace::DeviceSlot told = ToldDevice(frame).device;
+  const trace::DeviceSlot home = told != trace::DeviceSlot::none ? told : given_on(search, frame, identities);
+  const std::string_view name = runtime.recorder->string(runtime.recorder->device_name(home));
+  if (trace::classify_device(name) != trace::DeviceClass::accelerator) return;
+  for (trace::OperandRecord& record : records) {
+    if (record.device == home) record.flags |= trace::kAtHome;
+  }
+}
+
+}  // namespace devsan::hooks

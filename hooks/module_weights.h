@@ -1,0 +1,47 @@
+// Which module a running function belongs to, and where that one's weights are.
+//
+// With the GIL (PythonSection); bounded; runs no code of the program. May throw std::bad_alloc.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/object_search.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+// On which devices the parameters and buffers at and below a module are.
+class Weights final : public LinkVisitor {
+ public:
+  Weights(const ObjectSearch& search, const void* root);
+
+  // The device that more than half of several are on; none without one.
+  trace::DeviceSlot usual() const;
+  // At least half of them.
+  bool mostly_on(trace::DeviceSlot device) const;
+  // "10 of 12"; some are on `device`.
+  std::string share_of(trace::DeviceSlot device) const;
+  bool some_on(trace::DeviceSlot device) const { return counts_.contains(device); }
+  bool all_on_one() const { return counts_.size() == 1; }
+
+  bool link(const Link& link, void* object) override;
+
+ private:
+  static constexpr std::size_t kMaxWeights = 20000;
+  static constexpr std::size_t kSeveral = 4;
+
+  const ObjectSearch& search_;
+  std::vector<const void*> modules_;
+  std::unordered_set<const void*> seen_;
+  std::map<trace::DeviceSlot, std::size_t> counts_;
+  std::size_t all_ = 0;
+};
+
+// The first argument of the function that runs in a frame, where it is a module; null otherwise.
+const void* module_called(const void* frame);
+
+}  // namespace devsan::hooks

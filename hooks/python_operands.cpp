@@ -1,0 +1,211 @@
+#include "hooks/python_operands.h"
+
+#include <new>
+#include <optional>
+#include <string>
+
+#include "hooks/code_api.h"
+#include "hooks/object_search.h"
+#include "hooks/python_calls.h"
+#include "hooks/python_frames.h"
+#include "hooks/python_text.h"
+#include "hooks/runtime.h"
+#include "hooks/sites.h"
+#include "hooks/source_files.h"
+#include "hooks/tensor_fields.h"
+#include "hooks/tensor_objects.h"
+#include "hooks/waiting_calls.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// The object behind a variable's name, or behind one step from another object: ".attribute", "[3]", "['key']".
+class Step final : public LinkVisitor {
+ public:
+  explicit Step(std::string_view wanted) : wanted_(wanted) {}
+  const void* found = nullptr;
+  bool link(const Link& link, void* object) override {
+    if (written(link) == wanted_) found = object;
+    return found == nullptr;
+  }
+
+ private:
+  const std::string_view wanted_;
+};
+
+const void* variable_named(const void* frame, std::string_view name) {
+  Step local(name);
+  visit_frame(frame, false, local);
+  if (local.found != nullptr) return local.found;
+  Step global(name);
+  visit_frame(frame, true, global);
+  return global.found;
+}
+
+std::size_t end_of_name(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && is_identifier(text.substr(begin, end + 1 - begin))) ++end;
+  return end;
+}
+
+// ".scale", "[0]" and "['key']" at the start of a text; empty for anything else, a call among it.
+std::string next_step(std::string_view text) {
+  if (text.starts_with('.')) {
+    const std::size_t end = end_of_name(text, 1);
+    return end == 1 || text.substr(end).starts_with('(') ? std::string() : std::string(text.substr(0, end));
+  }
+  const std::size_t closing = text.starts_with('[') ? closing_of(text, 0) : text.npos;
+  if (closing == text.npos) return "";
+  std::string step(text.substr(0, closing + 1));
+  for (char& quote : step) quote = quote == '"' ? '\'' : quote;
+  return step;
+}
+
+// "[3]" and "['key']" for `[k]`, by what the variable is; the step as it is for any other.
+std::string with_value(const void* frame, const std::string& step) {
+  const std::string_view name = std::string_view(step).substr(1, step.size() - 2);
+  const void* value = step.front() == '[' && is_identifier(name) ? variable_named(frame, name) : nullptr;
+  char buffer[128];
+  if (value != nullptr && is_text(value)) return "['" + std::string(text_of(value, buffer, sizeof buffer)) + "']";
+  if (value == nullptr || !is_integer(value) || code_api().PyLong_AsLong == nullptr) return step;
+  return "[" + std::to_string(code_api().PyLong_AsLong(const_cast<void*>(value))) + "]";
+}
+
+// The first tensor on the way that an expression takes from a variable: "x" of `x.detach()`, "self.q[0]" of
+// `self.q[0].T`; `whole` where that is all of the expression. Null where the way leads through a call, or to none.
+struct Found {
+  const c10::TensorImpl* tensor = nullptr;
+  bool whole = false;
+};
+Found tensor_behind(const void* frame, std::string_view expression) {
+  const std::size_t end = end_of_name(expression, 0);
+  const void* object = end > 0 ? variable_named(frame, expression.substr(0, end)) : nullptr;
+  std::string_view rest = expression.substr(end);
+  while (object != nullptr) {
+    if (const c10::TensorImpl* tensor = tensor_of(object)) return {tensor, rest.empty()};
+    const std::string text = next_step(rest);
+    if (text.empty()) return {};
+    const std::string link = with_value(frame, text);
+    Step step(link);
+    visit_links(const_cast<void*>(object), step);
+    object = step.found;
+    rest.remove_prefix(text.size());
+  }
+  return {};
+}
+
+bool same_type(trace::DeviceSlot one, std::string_view device) {
+  const std::string_view name = runtime.recorder->string(runtime.recorder->device_name(one));
+  return name.substr(0, name.find(':')) == device.substr(0, device.find(':'));
+}
+
+// What this thread's last operator made on the line that fails, or in a function that is called there: the value of an
+// expression that no variable has.
+trace::LineageNode made_for(const ThreadState& state, const trace::Position& here, std::string_view expression,
+                            std::string_view device) {
+  if (state.ring == nullptr) return {};
+  const trace::RingEntry& last =
+      state.ring->entries[(state.ring_index + trace::kRingEntries - 1) % trace::kRingEntries];
+  const trace::Position at = runtime.recorder->site(last.site).user;
+  std::string_view function = runtime.recorder->string(at.function);
+  function.remove_prefix(function.rfind('.') + 1);
+  const bool here_itself = at.file == here.file && at.line == here.line;
+  if (!same_type(last.device, device) || (!here_itself && call_in(expression, function) == expression.npos)) return {};
+  trace::LineageNode node{};
+  node.site = last.site;
+  node.op = last.op;
+  node.device = last.device;
+  node.how = trace::How::derived;
+  return node;
+}
+
+// "cuda:0" of "can't convert cuda:0 device type tensor to numpy", "cuda" of "…a gradient with device type 'cuda' to…".
+std::string device_named(std::string_view message, std::string_view before) {
+  std::size_t begin = message.find(before);
+  if (begin == message.npos) return "";
+  begin += before.size();
+  return std::string(message.substr(begin, message.find_first_of(" '", begin) - begin));
+}
+
+struct Refusal {
+  const void* frame;
+  trace::Position at;
+  std::string_view message;
+  const ThreadState& state;
+};
+
+void name_argument(OperandList& operands, std::string_view argument) {
+  if (!operands.records().empty()) {
+    operands.records().back().argument = runtime.recorder->intern_string(argument);
+  }
+}
+
+void add_unseen(const trace::LineageNode& made, std::string_view expression, std::string_view device,
+                OperandList& operands) {
+  const bool known = made.site != trace::SiteId::none;
+  const trace::DeviceSlot slot = known ? made.device : runtime.recorder->intern_device(device);
+  operands.unseen(slot, known ? runtime.recorder->add_lineage(made) : trace::LineageId::none,
+                  runtime.recorder->intern_string(expression));
+}
+
+// A view, as `x.detach()`, has the history of what it is taken from; what `p.grad * scale` computes has its own.
+enum class Taken { as_view, as_value };
+
+void add_value(const Refusal& refusal, const std::string& expression, Taken taken, std::string_view device,
+               OperandList& operands) {
+  const Found found = tensor_behind(refusal.frame, expression);
+  const bool there = found.tensor != nullptr && same_type(device_slot(TensorFields::device(found.tensor)), device);
+  const trace::LineageNode made = made_for(refusal.state, refusal.at, expression, device);
+  const bool computed = taken == Taken::as_value && !found.whole;
+  if (there && !computed) return operands.tensor(0, -1, found.tensor);
+  add_unseen(made, expression, device, operands);
+}
+
+// `x.numpy()`, at any depth in torch's own functions that NumPy calls for it.
+void add_converted(const Refusal& refusal, const std::string& code, OperandList& operands) {
+  const auto call = call_text(code);
+  const std::size_t dot = call ? call->callee.rfind('.') : std::string::npos;
+  if (dot == std::string::npos) return;
+  const std::string device = device_named(refusal.message, "can't convert ");
+  if (device.empty()) return;
+  add_value(refusal, call->callee.substr(0, dot), Taken::as_view, device, operands);
+  name_argument(operands, "self");
+  operands.device(1, c10::Device(c10::kCPU));
+  name_argument(operands, "numpy");
+}
+
+// `p.grad = value`: an assignment is the statement, whatever columns its instruction has.
+void add_assigned_gradient(const Refusal& refusal, const std::string& statement, OperandList& operands) {
+  constexpr std::string_view kTarget = ".grad = ";
+  const std::size_t target = statement.find(kTarget);
+  if (target == std::string::npos) return;
+  const c10::TensorImpl* owner = tensor_behind(refusal.frame, std::string_view(statement).substr(0, target)).tensor;
+  const std::string device = device_named(refusal.message, "with device type '");
+  if (owner == nullptr || device.empty()) return;
+  operands.tensor(0, -1, owner);
+  name_argument(operands, "self");
+  add_value(refusal, statement.substr(target + kTarget.size()), Taken::as_value, device, operands);
+  name_argument(operands, "grad");
+}
+
+}  // namespace
+
+void add_python_operands(const ThreadState& state, std::string_view message, const void* thread,
+                         OperandList& operands) noexcept {
+  const bool converts = message.find(trace::kNumpyRefused) != message.npos;
+  if (!converts && message.find(trace::kGradientRefused) == message.npos) return;
+  try {
+    const void* frame = current_frame(thread);
+    if (frame == nullptr || !code_api().complete) return;
+    SourceFiles files;
+    const Refusal refusal{frame, waits_at(frame), message, state};
+    const SourceLines lines(files.whole(refusal.at.file));
+    if (converts) return add_converted(refusal, code_text(lines, refusal.at), operands);
+    add_assigned_gradient(refusal, statement_at(lines, refusal.at.line), operands);
+  } catch (const std::bad_alloc&) {  // operands are worth no failure
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,29 @@
+// An object that is no module has a method by which it moves, `to` or `cuda`: one part of it is handed on as it is, or
+// forgotten.
+#include "report/frames.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+
+std::optional<Explanation> left_by_own_move(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  const Evidence* left = pair ? place_of(pair->odd, trace::EvidenceKind::left_by_own_move, finding) : nullptr;
+  if (left == nullptr) return std::nullopt;
+  const std::string part(attribute_of_path(left->text));
+  // `Batch(self.data.to(device), self.mask)` speaks of it; a line that moves another attribute does not.
+  const bool handed_on = left->at.source.find("." + part) != std::string::npos;
+  const std::string what = handed_on ? ", but hands `" + part + "` on as it is: on "
+                                     : ", and nothing in its method moves `" + part + "`, which is on ";
+  return Explanation{
+      cause_at(left->at, pair->odd,
+               "This line moves a `" + type_of_path(left->text) + "`" + what + spoken_device(pair->odd.device) +
+                   ". What it meets is on " + spoken_device(pair->wanted.device) + "."),
+      Fix{left->at.file, left->at.line,
+          "Move `" + part + "` here, too; or move " + mention(pair->odd) + " where it is used, in " +
+              short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+}
+
+}  // namespace devsan::report::why
