@@ -156,37 +156,37 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
 }
 
 // What the only line of the function above stores in a variable.
-std::optional<std::string> DeviceTrail::stored_variable(const std::string& name) {
+std::optional<DeviceTrail::Stored> DeviceTrail::stored_variable(const std::string& name) {
   const SourceLines& here = lines(file_);
   const int definition = enclosing_line(here, line_, "def ");
-  std::optional<std::string> value;
+  std::optional<Stored> stored;
   for (int k = line_ - 1; k > definition; --k) {
     auto assigned = assigned_to(statement_at(here, k), name);
     if (!assigned) continue;
-    if (value && *value != *assigned) return std::nullopt;
-    value = std::move(assigned);
+    if (stored && stored->value != *assigned) return std::nullopt;
+    if (!stored) stored = Stored{std::move(*assigned), k};
   }
-  return value;
+  return stored;
 }
 
 // `place = "cuda" if x.is_cuda else "cpu"` in the same function: a literal without a number, which decides by itself.
 std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
-  const SourceLines& here = lines(file_);
-  const int definition = enclosing_line(here, line_, "def ");
-  if (definition == 0) return std::nullopt;
-  const auto value = stored_variable(name);
-  if (!value || (value->find("\"cuda\"") == value->npos && value->find("'cuda'") == value->npos)) return std::nullopt;
-  for (int k = line_ - 1; k > definition; --k) {
-    if (!assigned_to(statement_at(here, k), name)) continue;
-    line_ = k;
-    return value;
-  }
-  return std::nullopt;
+  if (enclosing_line(lines(file_), line_, "def ") == 0) return std::nullopt;
+  const auto stored = stored_variable(name);
+  const auto mentions = [&](const char* literal) { return stored->value.find(literal) != std::string::npos; };
+  if (!stored || (!mentions("\"cuda\"") && !mentions("'cuda'"))) return std::nullopt;
+  line_ = stored->line;
+  return stored->value;
 }
 
 // The device among what a dictionary of keyword arguments was made with: `x.to(**self.options)`.
 std::string DeviceTrail::unpacked(const std::string& name) {
-  const auto display = name.starts_with("self.") ? stored_attribute(name) : stored_variable(name);
+  std::optional<std::string> display;
+  if (name.starts_with("self.")) {
+    display = stored_attribute(name);
+  } else if (const auto stored = stored_variable(name)) {
+    display = stored->value;
+  }
   return display ? followed_on(device_entry(*display)) : std::string();
 }
 

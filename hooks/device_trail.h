@@ -38,7 +38,11 @@ class DeviceTrail {
   const SourceLines& lines(trace::StringId file);
   std::optional<Function> function_here();
   std::optional<std::string> stored_attribute(const std::string& expression);
-  std::optional<std::string> stored_variable(const std::string& name);
+  struct Stored {
+    std::string value;
+    int line;  // the last of several that store the same
+  };
+  std::optional<Stored> stored_variable(const std::string& name);
   std::optional<std::string> chosen_here(const std::string& name);
   std::string unpacked(const std::string& name);
   std::optional<std::string> given_argument(std::string& expression);

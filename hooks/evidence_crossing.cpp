@@ -87,33 +87,15 @@ bool torch_hands_over(const Inquiry& inquiry, std::size_t operand, const void* f
   return false;
 }
 
-// A variable of a frame by its name.
-class Variable final : public LinkVisitor {
- public:
-  Variable(const void* frame, std::string_view name) : name_(name) { visit_frame(frame, false, *this); }
-  const Link& link() const { return link_; }
-  void* object() const { return object_; }
-  bool link(const Link& link, void* object) override {
-    if (written(link) != name_) return true;
-    link_ = link;
-    object_ = object;
-    return false;
-  }
-
- private:
-  const std::string_view name_;
-  Link link_{};
-  void* object_ = nullptr;
-};
-
 // Where a variable of a waiting function got its value, that is no argument of it.
 std::optional<Handed> bound_in(const Inquiry& inquiry, std::size_t operand, const void* frame,
                                const std::string& name) {
-  const Variable variable(frame, name);
-  if (variable.object() == nullptr || variable.link().index < code_all_arguments(frame_code(frame))) {
+  WrittenLink variable(name);
+  visit_frame(frame, false, variable);
+  if (variable.object() == nullptr || variable.found().index < code_all_arguments(frame_code(frame))) {
     return std::nullopt;
   }
-  const auto binding = binding_at(inquiry, operand, Place{variable.object(), variable.link(), 0, 0, frame});
+  const auto binding = binding_at(inquiry, operand, Place{variable.object(), variable.found(), 0, 0, frame});
   return binding ? std::optional(Handed{binding->at, binding->name}) : std::nullopt;
 }
 

@@ -144,8 +144,9 @@ std::optional<trace::Position> only_store_of_key(const Inquiry& inquiry, const v
       const bool loaded = all[k].operation == Operation::load_constant && is_key(all[k].operand, key);
       const bool annotates =
           k > 0 && all[k - 1].operation == Operation::load_variable && is_name(all[k - 1].operand, "__annotations__");
-      if (annotates) continue;                                            // `numbers: Tensor` in the body of a class
-      if (!loaded || all[k + 1].operation == Operation::other) continue;  // read, or given to a call
+      if (annotates) continue;  // `numbers: Tensor` in the body of a class
+      // Read, or given to a call.
+      if (!loaded || all[k + 1].operation == Operation::other) continue;
       if (found || all[k + 1].operation != Operation::store_item) return std::nullopt;
       found = position_of(code, all[k + 1].offset);
     }

@@ -270,7 +270,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   }
   meeting_table.add(key, state.epoch, written);
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);
-  const bool may_be_tried = runtime.recorder->string(details.message).find(trace::kNumpyRefused) != std::string::npos;
+  const bool may_be_tried = trace::refused_by_numpy(runtime.recorder->string(details.message));
   if (loud && !may_be_tried) say_first_finding(*written, operands.records());
   if (loud && may_be_tried) unsaid = written;
   return {written, loud};

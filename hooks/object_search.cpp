@@ -283,6 +283,13 @@ bool has_graph(const c10::TensorImpl* tensor) noexcept {
   return meta != nullptr && meta->grad_fn_ != nullptr;
 }
 
+bool WrittenLink::link(const Link& link, void* object) {
+  if (written(link) != wanted_) return true;
+  found_ = link;
+  object_ = object;
+  return false;
+}
+
 std::string written(const Link& link) {
   char buffer[256];
   const std::string name(link.text != nullptr ? link.text : text_of(link.name, buffer, sizeof buffer));

@@ -148,4 +148,18 @@ class ObjectSearch final : public LinkVisitor {
 // "[3]", ".weight", "['key']": a link as it is written behind its holder; a variable's name.
 std::string written(const Link& link);
 
+// The link that is written in a certain way: a variable of a frame by its name, or one step from an object.
+class WrittenLink final : public LinkVisitor {
+ public:
+  explicit WrittenLink(std::string_view wanted) : wanted_(wanted) {}
+  const Link& found() const { return found_; }
+  void* object() const { return object_; }  // borrowed; null where there is no such link
+  bool link(const Link& link, void* object) override;
+
+ private:
+  const std::string_view wanted_;
+  Link found_{};
+  void* object_ = nullptr;
+};
+
 }  // namespace devsan::hooks

@@ -21,27 +21,13 @@ namespace devsan::hooks {
 
 namespace {
 
-// The object behind a variable's name, or behind one step from another object: ".attribute", "[3]", "['key']".
-class Step final : public LinkVisitor {
- public:
-  explicit Step(std::string_view wanted) : wanted_(wanted) {}
-  const void* found = nullptr;
-  bool link(const Link& link, void* object) override {
-    if (written(link) == wanted_) found = object;
-    return found == nullptr;
-  }
-
- private:
-  const std::string_view wanted_;
-};
-
-const void* variable_named(const void* frame, std::string_view name) {
-  Step local(name);
+void* variable_named(const void* frame, std::string_view name) {
+  WrittenLink local(name);
   visit_frame(frame, false, local);
-  if (local.found != nullptr) return local.found;
-  Step global(name);
+  if (local.object() != nullptr) return local.object();
+  WrittenLink global(name);
   visit_frame(frame, true, global);
-  return global.found;
+  return global.object();
 }
 
 std::size_t end_of_name(std::string_view text, std::size_t begin) {
@@ -81,16 +67,16 @@ struct Found {
 };
 Found tensor_behind(const void* frame, std::string_view expression) {
   const std::size_t end = end_of_name(expression, 0);
-  const void* object = end > 0 ? variable_named(frame, expression.substr(0, end)) : nullptr;
+  void* object = end > 0 ? variable_named(frame, expression.substr(0, end)) : nullptr;
   std::string_view rest = expression.substr(end);
   while (object != nullptr) {
     if (const c10::TensorImpl* tensor = tensor_of(object)) return {tensor, rest.empty()};
     const std::string text = next_step(rest);
     if (text.empty()) return {};
     const std::string link = with_value(frame, text);
-    Step step(link);
-    visit_links(const_cast<void*>(object), step);
-    object = step.found;
+    WrittenLink step(link);
+    visit_links(object, step);
+    object = step.object();
     rest.remove_prefix(text.size());
   }
   return {};
@@ -194,7 +180,7 @@ void add_assigned_gradient(const Refusal& refusal, const std::string& statement,
 
 void add_python_operands(const ThreadState& state, std::string_view message, const void* thread,
                          OperandList& operands) noexcept {
-  const bool converts = message.find(trace::kNumpyRefused) != message.npos;
+  const bool converts = trace::refused_by_numpy(message);
   if (!converts && message.find(trace::kGradientRefused) == message.npos) return;
   try {
     const void* frame = current_frame(thread);

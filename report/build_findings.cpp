@@ -25,7 +25,7 @@ std::optional<Frame> place_of(const trace::TraceFile& trace, const trace::Meetin
 }
 
 Severity severity_of_handled(std::string_view message) {
-  return message.find(trace::kNumpyRefused) != message.npos ? Severity::note : Severity::warning;
+  return trace::refused_by_numpy(message) ? Severity::note : Severity::warning;
 }
 
 Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {

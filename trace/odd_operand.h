@@ -51,10 +51,14 @@ constexpr DeviceClass classify_device(std::string_view name) {
 // that, and bring the tensor over when it is refused: where they catch this, it is no mistake.
 inline constexpr std::string_view kNumpyRefused = "device type tensor to numpy";
 
+constexpr bool refused_by_numpy(std::string_view message) {
+  return message.find(kNumpyRefused) != message.npos;
+}
+
 // Whether a message says that an argument should have been on the CPU: "'lengths' argument should be a 1D CPU int64
 // tensor, but got 1D cuda:0 Long tensor"; or that it cannot become an array of NumPy as it is.
 constexpr bool wants_host(std::string_view message) {
-  if (message.find(kNumpyRefused) != message.npos) return true;
+  if (refused_by_numpy(message)) return true;
   for (const std::string_view but : {", but got ", ", but it's on ", ", but found "}) {
     const std::size_t at = message.find(but);
     if (at == message.npos) continue;

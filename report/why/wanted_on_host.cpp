@@ -17,7 +17,7 @@ namespace devsan::report::why {
 namespace {
 
 bool is_for_numpy(const Finding& finding) {
-  return finding.message.find(trace::kNumpyRefused) != std::string::npos;
+  return trace::refused_by_numpy(finding.message);
 }
 
 bool is_brought(std::string_view argument) {
