@@ -33,6 +33,7 @@ struct RunFlags {
   std::optional<std::string> sim_memory;
   std::optional<std::string> out;
   std::optional<std::string> suppressions;
+  bool sim_late_copies = false;
   bool halt = false;
   bool quiet = false;
 };

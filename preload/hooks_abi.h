@@ -17,13 +17,14 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 4;
+inline constexpr std::uint32_t kHooksAbi = 5;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
   bool halt = false;
   int simulated_devices = 0;
   std::uint64_t simulated_memory = 0;  // bytes of each simulated device
+  bool late_copies = false;            // on simulated devices
 };
 
 // What becomes of a device's streams, events and memory, told to the hooks by whoever sees it: the simulation, before

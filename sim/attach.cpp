@@ -14,6 +14,7 @@
 #include "sim/device_guard.h"
 #include "sim/devices.h"
 #include "sim/fallback.h"
+#include "sim/late_copies.h"
 #include "sim/python_module.h"
 #include "sim/recurrent_cells.h"
 #include "sim/reducer_timer.h"
@@ -40,6 +41,7 @@ bool attach(const HostServices& host) {
     return false;
   }
   configure({devices, host.options.simulated_memory});
+  if (host.options.late_copies) make_copies_late();
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
   count_pinned_in(host.pinned_bytes);

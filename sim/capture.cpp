@@ -128,15 +128,6 @@ bool is_masked_fill(const c10::OperatorHandle& op, const Stack& stack) {
   return is_fill;
 }
 
-// Whether the operator gives a number or a shape to the host, and so has to wait for the device.
-bool has_to_wait(const c10::OperatorHandle& op, const Stack& stack) {
-  const std::string& name = op.schema().name();
-  if (name == "aten::index") return index_waits(op, stack);
-  if (name == "aten::_index_put_impl_") return index_waits(op, stack) && !is_masked_fill(op, stack);
-  if (name == "aten::repeat_interleave") return torch::jit::peek(stack, 1, 2).isNone();  // without an output_size
-  return op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
-}
-
 // Gives the tensor that the capture made the values of the one that a replay made.
 void take_values(const at::Tensor& captured, const at::Tensor& replayed) {
   if (!captured.defined() || !is_simulated(captured) || captured.storage().is_alias_of(replayed.storage())) return;
@@ -172,6 +163,14 @@ void put_back(const Capture& capture) {
 }
 
 }  // namespace
+
+bool has_to_wait(const c10::OperatorHandle& op, const Stack& stack) {
+  const std::string& name = op.schema().name();
+  if (name == "aten::index") return index_waits(op, stack);
+  if (name == "aten::_index_put_impl_") return index_waits(op, stack) && !is_masked_fill(op, stack);
+  if (name == "aten::repeat_interleave") return torch::jit::peek(stack, 1, 2).isNone();  // without an output_size
+  return op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+}
 
 bool is_capturing() noexcept {
   return g_capturing.load(std::memory_order_relaxed);

@@ -46,6 +46,9 @@ std::unique_ptr<Graph> end_capture();
 // Raises while a capture is under way.
 void replay(const Graph& graph);
 
+// Whether an operator gives a number or a shape to the host, and so has to wait for the device.
+bool has_to_wait(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+
 // The call of one operator: made before it runs, told of its results after.
 class CapturedCall {
  public:

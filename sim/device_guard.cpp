@@ -1,6 +1,6 @@
-// Operators finish before they return, so every stream is idle whenever it is asked. Streams and events still have
-// identities, devices and times, because programs compare and subtract them; and the hooks are told what waits for
-// what, because a missing wait shows nowhere else.
+// Operators finish before they return, so every stream is idle whenever it is asked, but for copies that were made
+// late. Streams and events still have identities, devices and times, because programs compare and subtract them; and
+// the hooks are told what waits for what, because a missing wait shows nowhere else.
 #include "sim/device_guard.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -12,6 +12,7 @@
 
 #include "sim/capture.h"
 #include "sim/devices.h"
+#include "sim/late_copies.h"
 
 namespace devsan::sim {
 namespace {
@@ -98,6 +99,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream& stream) const override {
     check_not_capturing();
+    late_copies_saw_stream(stream);
     if (const DeviceWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
   }
   void synchronizeDevice(const c10::DeviceIndex device) const override {
@@ -111,9 +113,11 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
                 " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
     if (*event == nullptr) *event = new RecordedEvent();
     *static_cast<RecordedEvent*>(*event) = {stream.device_index(), std::chrono::steady_clock::now()};
+    late_copies_record(*event, stream);
     if (const DeviceWatch* told = watch()) told->recorded(*event, stream.device_index(), stream.id());
   }
   void block(void* event, const c10::Stream& stream) const override {
+    late_copies_block(event, stream);
     const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->waits_for(stream.device_index(), stream.id(), event);
   }
@@ -123,10 +127,12 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void* event) const override {
     check_not_capturing();
+    late_copies_saw_event(event);
     const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->host_saw_event(event);
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    late_copies_forget(event);
     const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->destroyed(event);
     delete static_cast<RecordedEvent*>(event);
@@ -147,6 +153,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 }  // namespace
 
 void tell_host_saw_device(c10::DeviceIndex device) {
+  late_copies_saw_device(device);
   if (const DeviceWatch* told = watch()) told->host_saw_device(device);
 }
 

@@ -15,6 +15,7 @@
 #include "sim/devices.h"
 #include "sim/host_alias.h"
 #include "sim/host_kernels.h"
+#include "sim/late_copies.h"
 #include "sim/layouts.h"
 #include "sim/random.h"
 #include "sim/wider_dtypes.h"
@@ -250,6 +251,7 @@ void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack*
   }
   std::optional<CapturedCall> captured;
   if (is_capturing()) captured.emplace(op, keys, *stack);
+  if (copies_are_late() && has_to_wait(op, *stack)) host_waits_for(*operands.device);
   HostAliases aliases;
   HostArguments host(op, stack, *operands.device);
   host.replace(aliases);

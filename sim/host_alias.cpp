@@ -4,6 +4,7 @@
 
 #include "sim/allocator.h"
 #include "sim/devices.h"
+#include "sim/late_copies.h"
 #include "sim/layouts.h"
 
 namespace devsan::sim {
@@ -15,6 +16,7 @@ void release_simulated(void* context) {
 }
 
 c10::Storage make_face(const c10::Storage& simulated) {
+  arrive(simulated);
   void* data = const_cast<void*>(simulated.data());
   c10::DataPtr pointer(data, new c10::Storage(simulated), &release_simulated, c10::DeviceType::CPU);
   return {c10::Storage::use_byte_size_t(), simulated.nbytes(), std::move(pointer), c10::GetCPUAllocator(),

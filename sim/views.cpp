@@ -20,6 +20,7 @@
 #include "sim/capture.h"
 #include "sim/devices.h"
 #include "sim/host_alias.h"
+#include "sim/late_copies.h"
 
 namespace devsan::sim {
 namespace {
@@ -72,14 +73,18 @@ at::Tensor efficient_zero_tensor(at::IntArrayRef size, std::optional<at::ScalarT
 }
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
-  if (is_capturing()) capture_copy(self, source, non_blocking);
+  const bool captured = is_capturing();
+  if (captured) capture_copy(self, source, non_blocking);
+  if (!captured && non_blocking && take_late_copy(self, source)) return self;
   at::Tensor host = host_alias(self);
   at::native::copy_(host, host_alias(source), non_blocking);
+  if (!captured) note_done_copy(self, source, non_blocking);
   return self;
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   check_not_capturing();
+  host_waits_for(self.device());
   return at::native::_local_scalar_dense_cpu(host_alias(self));
 }
 
