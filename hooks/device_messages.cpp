@@ -26,6 +26,7 @@ constexpr std::string_view kCertain[] = {
     "expected device",
     "two different devices",
     trace::kNumpyRefused,
+    trace::kPinningRefused,
     "attempting to assign a gradient with device type",
     "attempting to assign a gradient located on device",
 };

@@ -33,6 +33,19 @@ std::string followed_on(std::string_view value) {
   return of_value ? std::string() : device_reference(value);
 }
 
+// A call gives a device as a literal, or leaves it at one.
+bool says_device(const Given& given) {
+  const bool given_here = given.by == Given::By::value || given.by == Given::By::standard;
+  return given_here && (given.text.starts_with('"') || given.text.starts_with('\''));
+}
+
+// "cuda:1" is not cuda:0, and "cuda" may be any of them.
+bool fits(std::string_view literal, std::string_view device) {
+  literal.remove_prefix(1);
+  literal = literal.substr(0, literal.find_first_of("\"'"));
+  return literal == device || literal == device.substr(0, device.find(':'));
+}
+
 // The line that called the function is known, whatever it gives.
 Given known_call(const Given& given) {
   return given.by == Given::By::nobody || given.by == Given::By::others ? Given{Given::By::value, ""} : given;
@@ -40,8 +53,8 @@ Given known_call(const Given& given) {
 
 }  // namespace
 
-DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls)
-    : frames_{begin}, frame_(0), file_(begin.file), line_(begin.line) {
+DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls, std::string_view device)
+    : frames_{begin}, frame_(0), file_(begin.file), line_(begin.line), device_(device) {
   for (trace::LineageId id{calls}; id != trace::LineageId::none && frames_.size() <= trace::kMaxCalls;) {
     const trace::LineageNode call = runtime.recorder->lineage(id);
     if (call.how != trace::How::called) break;
@@ -229,21 +242,38 @@ Given DeviceTrail::given_by_caller(const Function& function, const Parameter& pa
   return {};
 }
 
-Given DeviceTrail::given_by_only_call(const Function& function, const Parameter& parameter) {
+// The lines of the file that call a function of this name; one that does so twice counts twice.
+std::vector<int> DeviceTrail::calls_of(const std::string& name) {
   const SourceLines& here = lines(file_);
-  int found = 0;
+  std::vector<int> found;
   for (int k = 1; k <= here.count(); ++k) {
-    const std::size_t at = call_in(here[k], function.name);
-    if (at == std::string_view::npos) continue;
-    const bool again = call_in(here[k].substr(at + 1), function.name) != std::string_view::npos;
-    if (found != 0 || again) return {};
-    found = k;
+    std::string_view rest = here[k];
+    for (std::size_t at = call_in(rest, name); at != rest.npos; at = call_in(rest, name)) {
+      found.push_back(k);
+      rest.remove_prefix(at + 1);
+    }
   }
-  if (found == 0) return {};
-  const auto call = call_text(call_source({file_, {}, found, found, -1, -1}, function.name));
-  if (!call) return {};
-  go_to_call(found);
-  return known_call(given_for(parameter, *call, function.bound));
+  return found;
+}
+
+Given DeviceTrail::given_in(int line, const Function& function, const Parameter& parameter) {
+  const auto call = call_text(call_source({file_, {}, line, line, -1, -1}, function.name));
+  return call ? given_for(parameter, *call, function.bound) : Given{};
+}
+
+Given DeviceTrail::given_by_only_call(const Function& function, const Parameter& parameter) {
+  std::vector<int> calls = calls_of(function.name);
+  if (calls.size() > 1) {
+    if (std::ranges::adjacent_find(calls) != calls.end()) return {};
+    const auto given = [&](int line) { return given_in(line, function, parameter); };
+    if (std::ranges::any_of(calls, [&](int line) { return !says_device(given(line)); })) return {};
+    std::erase_if(calls, [&](int line) { return !fits(given(line).text, device_); });
+  }
+  if (calls.size() != 1) return {};
+  const Given given = given_in(calls.front(), function, parameter);
+  if (!call_text(call_source({file_, {}, calls.front(), calls.front(), -1, -1}, function.name))) return {};
+  go_to_call(calls.front());
+  return known_call(given);
 }
 
 }  // namespace devsan::hooks

@@ -1,12 +1,13 @@
 // Follows the expression that a device is named by through the program's source: an attribute to the line that stores
 // it, a parameter to the call that gives it. The calls are those that were made, as far as the history has them; of
-// other functions, such as the constructor that stored an attribute, the only call in the file. Needs no interpreter.
-// May throw std::bad_alloc.
+// other functions, such as the constructor that stored an attribute, the only call in the file, or the only one of
+// several that can have given the device which it came to. Needs no interpreter. May throw std::bad_alloc.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hooks/python_calls.h"
@@ -18,8 +19,8 @@ namespace devsan::hooks {
 
 class DeviceTrail {
  public:
-  // A device is named in the line of `begin`, to which `calls` (trace::LineageNode) led.
-  DeviceTrail(const trace::Position& begin, std::uint32_t calls);
+  // A device is named in the line of `begin`, to which `calls` (trace::LineageNode) led; it was `device`, "cuda:0".
+  DeviceTrail(const trace::Position& begin, std::uint32_t calls, std::string_view device);
 
   struct Stop {
     trace::Position at;
@@ -48,6 +49,8 @@ class DeviceTrail {
   std::optional<std::string> given_argument(std::string& expression);
   Given given_by_caller(const Function& function, const Parameter& parameter);
   Given given_by_only_call(const Function& function, const Parameter& parameter);
+  std::vector<int> calls_of(const std::string& name);
+  Given given_in(int line, const Function& function, const Parameter& parameter);
   std::string call_source(const trace::Position& at, const std::string& name);
   trace::Position position_here();
   bool runs_function_of(const trace::Position& frame, int line);
@@ -62,6 +65,7 @@ class DeviceTrail {
   std::optional<std::size_t> frame_;     // in which `file_` and `line_` are
   trace::StringId file_;
   int line_;
+  std::string_view device_;
 };
 
 }  // namespace devsan::hooks

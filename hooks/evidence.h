@@ -119,6 +119,7 @@ void find_default_device(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
 void find_cache_key(const Inquiry& inquiry, std::size_t operand);
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
+void find_alone_on_device(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
@@ -131,7 +132,8 @@ trace::Position position_at(trace::StringId file, int line, std::string_view fun
 
 // Reads source files alone, so it serves threads without Python, too.
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
-void find_stay_source(const Copy& stay, std::size_t index, EvidenceList& found);
+void find_filling(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found);
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 // `site` is that of the operator that failed.
 void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);

@@ -157,7 +157,7 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
     const trace::Position at = runtime.recorder->site(stay->site).user;
     if (here) {
       inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
-      find_stay_source(*stay, operand, inquiry.found);
+      find_stay_source(*stay, inquiry.operands[operand].device, operand, inquiry.found);
     }
   }
   const auto copy = find_copy(storage, Copied::away);

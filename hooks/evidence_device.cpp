@@ -39,7 +39,7 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
     if (expression.empty()) return true;
-    DeviceTrail trail(made, node.calls);
+    DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
     for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
       found.add(trace::EvidenceKind::device_from, index, stop.at, stop.text);
     }
@@ -47,11 +47,11 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
   });
 }
 
-void find_stay_source(const Copy& stay, std::size_t index, EvidenceList& found) {
+void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found) {
   const trace::Position at = runtime.recorder->site(stay.site).user;
   SourceFiles files;
   const SourceLines lines(files.whole(at.file));
-  DeviceTrail trail(at, stay.calls);
+  DeviceTrail trail(at, stay.calls, runtime.recorder->string(runtime.recorder->device_name(device)));
   for (const DeviceTrail::Stop& stop : trail.follow(device_expression(code_text(lines, at)))) {
     found.add(trace::EvidenceKind::stay_from, index, stop.at, stop.text);
   }

@@ -1,12 +1,15 @@
-// Whether an operand is alone on its device among all that the failing function works with.
+// Whether an operand is alone on its device: among all that the failing function works with, or in the program.
 #include <torch/csrc/autograd/variable.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "hooks/evidence.h"
+#include "hooks/memory_samples.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/tensor_fields.h"
@@ -84,6 +87,24 @@ void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
   const std::string device(runtime.recorder->string(runtime.recorder->device_name(elsewhere)));
   inquiry.found.add(trace::EvidenceKind::locals_elsewhere, operand, {},
                     device + " " + std::to_string(others) + " of " + std::to_string(others + 1));
+}
+
+// The allocator of the device has no other block than those of the operands.
+void find_alone_on_device(const Inquiry& inquiry, std::size_t operand) {
+  const trace::DeviceSlot own = inquiry.operands[operand].device;
+  std::unordered_set<const void*> storages;
+  std::optional<std::uint16_t> key;
+  for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
+    const c10::TensorImpl* tensor = inquiry.identities[k].tensor;
+    if (tensor == nullptr || inquiry.operands[k].device != own) continue;
+    const std::uint16_t device = TensorFields::device(tensor);
+    if (!is_cuda(device) || TensorFields::storage(tensor) == nullptr) return;
+    storages.insert(TensorFields::storage(tensor));
+    key = device;
+  }
+  if (!key || device_bytes(device_of_key(*key)).blocks != storages.size()) return;
+  inquiry.found.add(trace::EvidenceKind::alone_on_device, operand, {},
+                    runtime.recorder->string(runtime.recorder->device_name(own)));
 }
 
 }  // namespace devsan::hooks

@@ -55,6 +55,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_entry_puts(inquiry, k);
     find_closure_of_copy(inquiry, k);
     find_locals_elsewhere(inquiry, k);
+    find_alone_on_device(inquiry, k);
   }
 }
 
@@ -83,6 +84,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       if (!odd.odd(operands[k])) continue;
       find_trace(operands[k], k, failure.site, evidence);
       find_cache_key_in_text(operands[k], k, evidence);
+      find_filling(operands[k], k, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure
   }

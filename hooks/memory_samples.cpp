@@ -211,6 +211,7 @@ DeviceBytes device_bytes(c10::Device device) noexcept {
     const c10::CachingDeviceAllocator::DeviceStats stats = allocator->getDeviceStats(device.index());
     bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
     bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
+    bytes.blocks = static_cast<std::uint64_t>(stats.allocation[kAll].current);
   } catch (...) {  // no allocator of that kind, or one that cannot be asked
   }
 #endif

@@ -11,6 +11,7 @@ namespace devsan::hooks {
 struct DeviceBytes {
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
+  std::uint64_t blocks = 0;  // in which `allocated` lies: mostly one for each storage
 };
 DeviceBytes device_bytes(c10::Device device) noexcept;
 

@@ -55,10 +55,13 @@ constexpr bool refused_by_numpy(std::string_view message) {
   return message.find(kNumpyRefused) != message.npos;
 }
 
+// What torch says of a tensor that is to be pinned, and is not on the host.
+inline constexpr std::string_view kPinningRefused = "only dense CPU tensors can be pinned";
+
 // Whether a message says that an argument should have been on the CPU: "'lengths' argument should be a 1D CPU int64
 // tensor, but got 1D cuda:0 Long tensor"; or that it cannot become an array of NumPy as it is.
 constexpr bool wants_host(std::string_view message) {
-  if (refused_by_numpy(message)) return true;
+  if (refused_by_numpy(message) || message.find(kPinningRefused) != message.npos) return true;
   for (const std::string_view but : {", but got ", ", but it's on ", ", but found "}) {
     const std::size_t at = message.find(but);
     if (at == message.npos) continue;
@@ -162,7 +165,8 @@ bool OddOperands::settle_by_message(std::span<const OperandRecord> operands, std
   for (const OperandRecord& operand : operands) {
     const std::string_view argument = text_of(operand.argument);
     if (!is_tensor(operand) || class_of(operand) != DeviceClass::accelerator || argument.empty()) continue;
-    if (message.find(argument) == message.npos) continue;
+    const bool pinned = message.find(kPinningRefused) != message.npos;  // that message names no argument
+    if (!pinned && message.find(argument) == message.npos) continue;
     named_ = operand.argument;
     return true;
   }

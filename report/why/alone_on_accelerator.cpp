@@ -1,8 +1,9 @@
 // A function that works on CPU tensors makes one of its own on an accelerator, whatever the others are on. The operand
-// that meets it looks odd, for it is on the CPU; but so is everything else there.
+// that meets it looks odd, for it is on the CPU; but so is everything else there, or in the program.
 #include <string_view>
 
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -10,14 +11,44 @@
 namespace devsan::report::why {
 namespace {
 
-// Made in the failing function, by a line that names the accelerator in so many words. What was moved there from
-// elsewhere is data, and wanted where it is.
+// Made in the failing function. What was moved there from elsewhere is data, and wanted where it is.
 const LineageStep* made_here(const Operand& operand, const Finding& finding) {
   const LineageStep* arrival = arrival_of(operand);
   if (arrival == nullptr || !is_changeable(arrival->at, finding)) return nullptr;
   const LineageStep& origin = operand.lineage.back();
   const bool fresh = origin.how == trace::How::created && same_line(origin.at, arrival->at);
-  return fresh && same_function(arrival->at, *finding.where) && names_device_itself(arrival->at) ? arrival : nullptr;
+  return fresh && same_function(arrival->at, *finding.where) ? arrival : nullptr;
+}
+
+// In a script, or where one function makes both, either may be meant.
+bool is_of_function_alone(const LineageStep& made, const Operand& other) {
+  const bool both = !other.lineage.empty() && same_function(other.lineage.back().at, made.at);
+  return made.at.function != "<module>" && !both;
+}
+
+Explanation among_locals(const LineageStep& made, const Evidence& elsewhere, const Pair& pair) {
+  std::string why = "This line puts " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) + ". " +
+                    elsewhere.text.substr(std::string_view("cpu ").size()) +
+                    " tensors that this function works with are on the CPU, and what it meets is one of them.";
+  return {cause_at(made.at, pair.wanted, std::move(why)),
+          Fix{made.at.file, made.at.line,
+              "Make it on the device of what it meets, `" + device_expression(pair.odd) + "`, instead of always on " +
+                  spoken_device(pair.wanted.device) + "; or move the others to " + spoken_device(pair.wanted.device) +
+                  " before this function is called."}};
+}
+
+Explanation in_program(const LineageStep& made, const Pair& pair, const Finding& finding) {
+  const auto decided = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  const bool told = decided && is_final(*decided);
+  const Frame& place = told ? decided->at : made.at;
+  const std::string device = spoken_device(pair.wanted.device);
+  std::string why = told ? short_place(made.at) + " makes " + mention(pair.wanted) + " on " + device + ", " +
+                               because_of(*decided) + "."
+                         : "This line makes " + mention(pair.wanted) + " on " + device + ".";
+  why += " Nothing else of the program is there; what it meets is on the CPU.";
+  return {cause_at(place, pair.wanted, std::move(why)),
+          Fix{place.file, place.line,
+              "Make it on the device of what it meets: `device=" + device_expression(pair.odd) + "`."}};
 }
 
 }  // namespace
@@ -25,20 +56,15 @@ const LineageStep* made_here(const Operand& operand, const Finding& finding) {
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->wanted)) return std::nullopt;
-  // "cpu 7 of 8"
-  const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::locals_elsewhere);
-  if (elsewhere == nullptr || !elsewhere->text.starts_with("cpu ")) return std::nullopt;
   const LineageStep* made = made_here(pair->wanted, finding);
   if (made == nullptr) return std::nullopt;
-  std::string why = "This line puts " + mention(pair->wanted) + " on " + spoken_device(pair->wanted.device) + ". " +
-                    elsewhere->text.substr(std::string_view("cpu ").size()) +
-                    " tensors that this function works with are on the CPU, and what it meets is one of them.";
-  return Explanation{
-      cause_at(made->at, pair->wanted, std::move(why)),
-      Fix{made->at.file, made->at.line,
-          "Make it on the device of what it meets, `" + device_expression(pair->odd) + "`, instead of always on " +
-              spoken_device(pair->wanted.device) + "; or move the others to " + spoken_device(pair->wanted.device) +
-              " before this function is called."}};
+  // "cpu 7 of 8"
+  const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::locals_elsewhere);
+  const bool among = elsewhere != nullptr && elsewhere->text.starts_with("cpu ");
+  if (among && names_device_itself(made->at)) return among_locals(*made, *elsewhere, *pair);
+  const bool alone = evidence_of(pair->wanted, trace::EvidenceKind::alone_on_device) != nullptr;
+  if (!alone || is_weight(pair->odd) || !is_of_function_alone(*made, pair->odd)) return std::nullopt;
+  return in_program(*made, *pair, finding);
 }
 
 }  // namespace devsan::report::why

@@ -21,6 +21,13 @@ const Frame* place_to_change(const Operand& odd, const Finding& finding) {
   return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
 }
 
+// `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
+bool moves_parameter(const Frame& place) {
+  const std::size_t made = place.source.find("Parameter(");
+  return made != std::string::npos && (place.source.find(").to(", made) != std::string::npos ||
+                                       place.source.find(").cuda(", made) != std::string::npos);
+}
+
 }  // namespace
 
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
@@ -35,6 +42,14 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
                mention_first(pair->odd) + " is a plain attribute of the module `" + type_of_path(held->text) +
                    "`: moving the module moves its parameters and buffers only, and this stays on " +
                    spoken_device(pair->odd.device) + ".");
+  if (moves_parameter(*place)) {
+    cause.why += " The Parameter that this line makes is not what it keeps: `.to()` returns a plain tensor.";
+    return Explanation{
+        std::move(cause),
+        Fix{place->file, place->line,
+            "Move the value, not the Parameter: `nn.Parameter(value.to(device))`. Then it is a parameter "
+            "of the module, moves with it, and an optimizer is given it."}};
+  }
   const std::string edit = registered_as_buffer(*place, attribute_of_path(held->text));
   std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
   text += ", with `persistent=False` if checkpoints should not hold it.";

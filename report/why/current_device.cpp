@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -11,15 +12,32 @@
 namespace devsan::report::why {
 namespace {
 
-// The step that put a tensor, no module, on the current GPU.
-const LineageStep* on_current_device(const Operand& operand, const Finding& finding) {
+// Where a tensor, no module, was put on the current GPU; or a call left the device at a default that means it.
+struct Put {
+  const Frame* at = nullptr;
+  std::string argument;  // the device argument that the call leaves at its default; empty where there is none
+};
+Put on_current_device(const Operand& operand, const Finding& finding) {
+  const auto decided = decision_of(operand, trace::EvidenceKind::device_from, finding);
+  if (decided && (decided->standard == "\"cuda\"" || decided->standard == "'cuda'")) {
+    return {&decided->at, decided->name};
+  }
   const LineageStep* arrival = arrival_of(operand);
-  if (arrival == nullptr || !is_changeable(arrival->at, finding) || moves_module(*arrival)) return nullptr;
+  if (arrival == nullptr || !is_changeable(arrival->at, finding) || moves_module(*arrival)) return {};
   const std::string call = call_at(arrival->at);
   for (const std::string_view bare : {".cuda()", "\"cuda\"", "'cuda'"}) {
-    if (call.find(bare) != call.npos) return arrival;
+    if (call.find(bare) != call.npos) return {&arrival->at, ""};
   }
-  return nullptr;
+  return {};
+}
+
+Explanation left_at_default(const Put& put, const Operand& there, const Operand& other) {
+  return {cause_at(*put.at, there,
+                   mention_first(there) + " comes to the GPU that is current, " + there.device +
+                       ": this call does not give `" + put.argument +
+                       "`, whose default says no number. What it meets is on " + other.device + "."),
+          Fix{put.at->file, put.at->line,
+              "Pass `" + put.argument + "` here: the device that the work is done on, " + other.device + "."}};
 }
 
 }  // namespace
@@ -27,12 +45,14 @@ const LineageStep* on_current_device(const Operand& operand, const Finding& find
 std::optional<Explanation> current_device(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
-  const LineageStep* odd = on_current_device(pair->odd, finding);
-  const LineageStep* wanted = on_current_device(pair->wanted, finding);
-  if ((odd == nullptr) == (wanted == nullptr)) return std::nullopt;
-  const Operand& there = odd != nullptr ? pair->odd : pair->wanted;
-  const Operand& other = odd != nullptr ? pair->wanted : pair->odd;
-  const Frame& place = odd != nullptr ? odd->at : wanted->at;
+  const Put odd = on_current_device(pair->odd, finding);
+  const Put wanted = on_current_device(pair->wanted, finding);
+  if ((odd.at == nullptr) == (wanted.at == nullptr)) return std::nullopt;
+  const Operand& there = odd.at != nullptr ? pair->odd : pair->wanted;
+  const Operand& other = odd.at != nullptr ? pair->wanted : pair->odd;
+  const Put& put = odd.at != nullptr ? odd : wanted;
+  if (!put.argument.empty()) return left_at_default(put, there, other);
+  const Frame& place = *put.at;
   return Explanation{cause_at(place, there,
                               mention_first(there) + " comes to the GPU that is current in this line, " + there.device +
                                   ", since no number is given. What it meets is on " + other.device + "."),

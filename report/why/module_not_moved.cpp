@@ -12,6 +12,20 @@
 namespace devsan::report::why {
 namespace {
 
+// The call that made the part, in the function that made the model, and after that: most of the model has been moved by
+// then. Null where the part is as old as the model, or nobody knows.
+const Frame* made_later(const Operand& stayed, const Operand& tensor, const Evidence* bound) {
+  const Evidence* elsewhere = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere);
+  if (bound == nullptr || elsewhere == nullptr || !elsewhere->text.starts_with(tensor.device + " ") ||
+      stayed.lineage.empty()) {
+    return nullptr;
+  }
+  for (const Frame& call : stayed.lineage.back().calls) {
+    if (same_function(call, bound->at)) return call.line > bound->at.line ? &call : nullptr;
+  }
+  return nullptr;
+}
+
 // Where a part was put into a model that is mostly elsewhere. What the outermost module puts into itself when it is
 // made would have been moved with it later: that is another mistake, unless it is still being made.
 const Evidence* put_into_model(const Operand& stayed, const Operand& tensor, const Finding& finding) {
@@ -42,6 +56,21 @@ Explanation put_unmoved(const Evidence& put, const Operand& stayed, const Operan
                   (edit.empty() ? "" : ": `" + edit + "`") + "; or move the whole model before it is used."}};
 }
 
+bool was_made_in(const Frame& function, const Operand& stayed) {
+  const auto is_same = [&](const Frame& call) { return same_function(call, function); };
+  return std::ranges::any_of(stayed.lineage.back().calls, is_same) || same_function(stayed.lineage.back().at, function);
+}
+
+Explanation put_after_move(const Frame& call, const Evidence& bound, const Operand& stayed, const Operand& tensor) {
+  return {cause_at(call, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of `" + bound.text +
+                       "`, made by this call in " + short_place(stayed.lineage.back().at) + ", on the CPU. Most of `" +
+                       bound.text + "` is on " + tensor.device + ", and nothing has moved it since."),
+          Fix{call.file, call.line,
+              "Make it before `" + bound.text + "` is moved; or move `" + bound.text +
+                  "` once more after this line: `" + bound.text + ".to('" + tensor.device + "')`."}};
+}
+
 // `for child in model.children(): child.to(device)`
 Explanation left_by_children(const Evidence& children, const Operand& stayed, const Operand& tensor) {
   return {cause_at(children.at, stayed,
@@ -63,12 +92,17 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Operand* tensor = counterpart_of(*stayed, finding.operands);
   if (tensor == nullptr) return std::nullopt;
 
-  if (const Evidence* put = put_into_model(*stayed, *tensor, finding)) return put_unmoved(*put, *stayed, *tensor);
+  const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  const Frame* later = made_later(*stayed, *tensor, outermost);
+  const Evidence* put = put_into_model(*stayed, *tensor, finding);
+  // `setattr()` leaves no line that puts it; the constructor's put what was there before.
+  const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);
+  if (put != nullptr && !replaced) return put_unmoved(*put, *stayed, *tensor);
   if (const Evidence* children = place_of(*stayed, trace::EvidenceKind::children_moved_at, finding)) {
     return left_by_children(*children, *stayed, *tensor);
   }
-  const Evidence* bound =
-      is_put_apart(*stayed, *tensor) ? nullptr : place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
+  const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
   const bool made = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);
   const bool known = bound != nullptr || made;
   const Frame& place = bound != nullptr ? bound->at : made ? stayed->lineage.back().at : *finding.where;

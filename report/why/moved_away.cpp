@@ -21,6 +21,16 @@ bool obeys(const LineageStep& move, const Decision& decided, bool kept) {
   return is_device_argument(decided) && (is_constructor(move.at) || (is_final(decided) && !kept));
 }
 
+// Put where its module was to be, by the constructor that keeps it in an attribute; then the module was moved on, and a
+// plain attribute does not go with it.
+bool is_left_by_module(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* stored = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
+  const bool kept = evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr && stored != nullptr &&
+                    same_line(stored->at, move.at) && is_constructor(move.at);
+  const LineageStep* moved_on = newest_move_of(pair.wanted);
+  return kept && on_accelerator(pair.odd) && moved_on != nullptr && moves_module(*moved_on);
+}
+
 Explanation told_to_move(const Decision& decided, const LineageStep& move, const Pair& pair, const Finding& finding) {
   RootCause cause =
       cause_at(decided.at, pair.odd,
@@ -49,6 +59,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
+  if (is_left_by_module(*move, *pair, finding)) return std::nullopt;
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,

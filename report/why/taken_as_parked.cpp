@@ -1,5 +1,5 @@
-// A value was sent to the host on purpose, to be kept there: a replay buffer, saved activations, an offloaded state.
-// Whoever takes it out has to bring it back, and did not.
+// A value was sent to the host on purpose, to be kept there: a replay buffer, saved activations, an offloaded state, a
+// cache that was made there. Whoever takes it out has to bring it back, and did not.
 #include <string_view>
 
 #include "report/frames.h"
@@ -21,25 +21,33 @@ bool puts_away(std::string_view source) {
 }
 
 // The line that sends it to the host, and keeps it.
-const LineageStep* parked_at(const Operand& operand, const Finding& finding) {
+const Frame* parked_at(const Operand& operand, const Finding& finding) {
+  if (const Evidence* filled = place_of(operand, trace::EvidenceKind::filled_from_host_at, finding)) return &filled->at;
   const LineageStep* move = newest_move_of(operand);
   const bool said = move != nullptr && is_changeable(move->at, finding) && names_device_itself(move->at);
-  return said && puts_away(move->at.source) && !is_running(move->at, finding) ? move : nullptr;
+  return said && puts_away(move->at.source) && !is_running(move->at, finding) ? &move->at : nullptr;
+}
+
+// A line that takes something out, rather than putting it in: in another function, or at least in another line where
+// what is kept was made before.
+bool is_apart(const Frame& place, const Frame& parked, const Operand& operand) {
+  const bool made_before = evidence_of(operand, trace::EvidenceKind::filled_from_host_at) != nullptr;
+  return made_before ? !same_line(place, parked) : !same_function(place, parked);
 }
 
 // The first line that makes something of it; else the one that gets it, or is given it.
-const Frame* taken_at(const Operand& operand, const LineageStep& parked, const Finding& finding) {
+const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding& finding) {
   const Frame* first = nullptr;
   for (const LineageStep& step : operand.lineage) {
-    if (&step == &parked) break;
-    if (is_changeable(step.at, finding) && !same_function(step.at, parked.at)) first = &step.at;
+    if (&step.at == &parked || step.how == trace::How::created) break;
+    if (is_changeable(step.at, finding) && is_apart(step.at, parked, operand)) first = &step.at;
   }
   if (first != nullptr) return first;
   // The outermost of the calls that gave it comes last.
   const Frame* place = nullptr;
   for (const Evidence& evidence : operand.evidence) {
     const bool got = evidence.kind == trace::EvidenceKind::bound_at || evidence.kind == trace::EvidenceKind::given_at;
-    const bool usable = is_changeable(evidence.at, finding) && !same_function(evidence.at, parked.at);
+    const bool usable = is_changeable(evidence.at, finding) && is_apart(evidence.at, parked, operand);
     if (evidence.kind == trace::EvidenceKind::sibling_moved && usable) return &evidence.at;
     if (got && usable) place = &evidence.at;
     if (evidence.kind == trace::EvidenceKind::bound_at && usable) break;
@@ -53,10 +61,10 @@ const Frame* taken_at(const Operand& operand, const LineageStep& parked, const F
 std::optional<Explanation> taken_as_parked(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
-  const LineageStep* parked = parked_at(pair->odd, finding);
+  const Frame* parked = parked_at(pair->odd, finding);
   const Frame* taken = parked != nullptr ? taken_at(pair->odd, *parked, finding) : nullptr;
   if (taken == nullptr) return std::nullopt;
-  std::string why = short_place(parked->at) +
+  std::string why = short_place(*parked) +
                     " sends the value to the CPU, to be kept there. This line takes it out, and " +
                     "leaves it on the CPU; what it meets is on " + spoken_device(pair->wanted.device) + ".";
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);

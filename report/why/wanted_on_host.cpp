@@ -1,5 +1,5 @@
 // An operator reads one of its arguments on the host, whatever device it works on: lengths of sequences, where to
-// split. So does NumPy, all that it is given.
+// split. So does NumPy, all that it is given. What is to be pinned is memory of the host, too.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -61,6 +61,26 @@ const Frame* computed_at(const Operand& odd, const Finding& finding) {
   return nullptr;
 }
 
+bool is_for_pinning(const Finding& finding) {
+  return finding.message.find(trace::kPinningRefused) != std::string::npos;
+}
+
+// A loader that is told to pin its batches gets them from a dataset or a function that moves them already.
+Explanation not_to_be_pinned(const Operand& odd, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(odd);
+  const bool known = arrival != nullptr && is_changeable(arrival->at, finding);
+  const Frame& place = known ? arrival->at : *finding.where;
+  const std::string device = spoken_device(odd.device);
+  return {
+      cause_at(place, odd,
+               mention_first(odd) + " is to be pinned, as memory of the host can be, and is on " + device +
+                   (known ? " already: this line puts it there." : " already.")),
+      Fix{place.file, place.line,
+          known ? "Leave it on the CPU here, and move it when it was pinned, with `non_blocking=True`; or do not pin "
+                  "it: `pin_memory=False` for a `DataLoader`."
+                : "Do not pin it: `pin_memory=False` for a `DataLoader`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> wanted_on_host(const Finding& finding) {
@@ -68,6 +88,7 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
   if (odd == nullptr || !finding.where || !on_accelerator(*odd) || !trace::wants_host(finding.message)) {
     return std::nullopt;
   }
+  if (is_for_pinning(finding)) return not_to_be_pinned(*odd, finding);
   const std::string device = spoken_device(odd->device);
   const Evidence* given = given_beside_brought(*odd, finding);
   std::string why = is_for_numpy(finding)
