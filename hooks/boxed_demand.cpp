@@ -36,6 +36,12 @@ std::int32_t aoti_torch_call_dispatcher(const char* name, const char* overload,
 std::int32_t torch_call_dispatcher(const char* name, const char* overload, void* stack,
                                    std::uint64_t version) __asm__("torch_call_dispatcher") DEVSAN_TORCH_FUNCTION;
 
+// c10d::ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Store>, int, int): every collective of the group is an
+// operator that c10d calls by its handle.
+void make_process_group(void* group, void* store, int rank, int size) __asm__(
+    "_ZN4c10d12ProcessGroupC1EN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEEii")
+    DEVSAN_TORCH_FUNCTION;
+
 namespace {
 
 constinit std::atomic<bool> demanded{false};
@@ -88,6 +94,11 @@ std::int32_t torch_call_dispatcher_wrapper(const char* name, const char* overloa
   return torch_call_dispatcher(name, overload, stack, version);
 }
 
+void make_process_group_wrapper(void* group, void* store, int rank, int size) {
+  demand();
+  make_process_group(group, store, rank, size);
+}
+
 #define DEVSAN_DEMANDS(function) \
   { reinterpret_cast<void*>(&function), reinterpret_cast<void*>(&function##_wrapper) }
 DEVSAN_REPLACEMENTS const Replacement demand_replacements[] = {
@@ -96,6 +107,7 @@ DEVSAN_REPLACEMENTS const Replacement demand_replacements[] = {
     DEVSAN_DEMANDS(interpret_mobile),
     DEVSAN_DEMANDS(aoti_torch_call_dispatcher),
     DEVSAN_DEMANDS(torch_call_dispatcher),
+    DEVSAN_DEMANDS(make_process_group),
 };
 #undef DEVSAN_DEMANDS
 

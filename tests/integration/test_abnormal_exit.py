@@ -1,5 +1,6 @@
 """Processes that do not end by themselves are findings, with what they did last; those that do are none."""
 
+import concurrent.futures
 import signal
 import subprocess
 
@@ -164,3 +165,38 @@ except ChildProcessError as error:
     assert run.status == 0, run.stderr
     assert run.stdout.split() == ["9"] * 4 + ["2", "9"] * 2 + [str(5 << 8)] * 4 + ["1", "5"] * 2 + ["10"]
     assert (plain.status, plain.stdout) == (run.status, run.stdout)
+
+
+# Rank 0 waits in a collective for rank 1, which never comes; then both are killed.
+HUNG_RANK = """
+import os, sys, threading, time, torch, torch.distributed as dist
+dist.init_process_group("gloo", rank=int(sys.argv[1]), world_size=2, init_method="file://" + sys.argv[2])
+values = torch.ones(4)
+for step in range(3):
+    doubled = values * 2
+    dist.all_reduce(doubled)  # line 7
+threading.Timer(1.5, os.kill, (os.getpid(), 9)).start()
+if sys.argv[1] == "1":
+    dist.barrier()  # line 10
+    time.sleep(1000)
+dist.barrier()  # line 12
+dist.all_reduce(values)  # line 13
+"""
+
+
+def test_ranks_that_are_killed_in_a_hang_tell_the_collectives_that_they_came_to(run_python, tmp_path):
+    script = tmp_path / "hung.py"
+    script.write_text(HUNG_RANK)
+    store = str(tmp_path / "store")
+    with concurrent.futures.ThreadPoolExecutor() as ranks:
+        runs = list(ranks.map(lambda rank: run_python(script, rank, store, out=tmp_path / f"out{rank}"), "01"))
+    last = []
+    for run in runs:
+        assert run.status == 128 + 9, run.stderr
+        assert len(abnormal(run)) == 1
+        [process] = run.report["run"]["processes"]
+        [thread] = [one for one in process["threads"] if one["last"]]
+        last.append([(one["op"], one["line"]) for one in thread["last"]])
+    assert last[0][:2] == [("c10d::allreduce_", 13), ("c10d::barrier", 12)]
+    assert last[1][0] == ("c10d::barrier", 10)
+    assert ("c10d::allreduce_", 7) in last[0] and ("c10d::allreduce_", 7) in last[1]
