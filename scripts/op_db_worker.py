@@ -7,19 +7,17 @@ standard output: how many calls were compared, and what differed.
 import argparse
 import collections
 import itertools
-import json
 import re
 import sys
 import unittest
 import warnings
 
 import torch
-from torch.testing._internal import common_methods_invocations as invocations
-from torch.testing._internal.opinfo import core as opinfo
 from torch.utils import _pytree as pytree
 
-HOST = torch.device("cpu")
-DEVICE = torch.device("cuda", 0)
+from op_samples import (DEVICE, HOST, SEED, Placed, Share, first_line, full_name, invocations, say_begin, say_result,
+                        tensors_in)
+
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 # Takes its second tensor on the CPU, on hardware too.
@@ -27,54 +25,6 @@ CPU_ARGUMENTS = {"tensor_split"}
 
 # What these return was never written: only its shape and place can be compared.
 UNWRITTEN = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
-
-
-class Placed:
-    """Copies of arguments on one device, with the strides, offsets and sharing of memory that the originals have."""
-
-    def __init__(self, device):
-        self.device = device
-        self.storages = {}
-        self.tensors = {}
-
-    def __call__(self, value):
-        if isinstance(value, torch.Tensor):
-            if id(value) not in self.tensors:
-                self.tensors[id(value)] = self.tensor(value), value
-            return self.tensors[id(value)][0]
-        if isinstance(value, torch.device) or value in ("cpu", "cuda"):
-            return self.device
-        return value
-
-    def all(self, tree):
-        return pytree.tree_map(lambda value: self(value) if is_placeable(value) else value, tree)
-
-    def tensor(self, value):
-        plain = value.detach()
-        if plain.layout != torch.strided or plain.is_nested or plain.is_quantized or type(plain) is not torch.Tensor:
-            return copy_of(plain, self.device).requires_grad_(value.requires_grad)
-        if plain.is_conj():
-            return self.tensor(plain.conj()).conj().requires_grad_(value.requires_grad)
-        if plain.is_neg():
-            return torch._neg_view(self.tensor(torch._neg_view(plain))).requires_grad_(value.requires_grad)
-        placed = torch.empty(0, dtype=plain.dtype, device=self.device)
-        placed.set_(self.storage(plain), plain.storage_offset(), plain.size(), plain.stride())
-        return placed.requires_grad_(value.requires_grad)
-
-    def storage(self, tensor):
-        original = tensor.untyped_storage()
-        if original._cdata not in self.storages:
-            content = torch.empty(0, dtype=torch.uint8).set_(original)
-            self.storages[original._cdata] = content.to(self.device, copy=True).untyped_storage(), original
-        return self.storages[original._cdata][0]
-
-
-def copy_of(tensor, device):
-    return tensor.to(device) if tensor.device != device else tensor.clone()
-
-
-def is_placeable(value):
-    return isinstance(value, (torch.Tensor, torch.device)) or (isinstance(value, str) and value in ("cpu", "cuda"))
 
 
 def neutral(message):
@@ -87,10 +37,10 @@ class Raised:
     def __init__(self, error):
         self.kind = type(error).__name__
         self.message = neutral(error)
-        self.text = str(error).strip().splitlines()[0][:200] if str(error).strip() else ""
+        self.text = first_line(error)[:200]
 
 
-SEED, STEP = 7, 4
+STEP = 4
 MASK = 2**64 - 1
 
 
@@ -196,10 +146,6 @@ def compare_raised(device, host):
     if device.message != host.message:
         return f"message: {device.text} instead of {host.text}"
     return "equal"
-
-
-def tensors_in(tree):
-    return [value for value in pytree.tree_leaves(tree) if isinstance(value, torch.Tensor)]
 
 
 def gradients(results, arguments):
@@ -317,10 +263,6 @@ class Comparison:
                 "close": dict(self.close), "failed": dict(self.failed), "differences": self.differences}
 
 
-def full_name(op):
-    return op.name + ("." + op.variant_test_name if op.variant_test_name else "")
-
-
 def samples_of(op, dtype, requires_grad, limit):
     return limited(op.sample_inputs(HOST.type, dtype, requires_grad=requires_grad), limit)
 
@@ -401,23 +343,20 @@ def jobs(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--shard", default="0/1", help="I/N: only every N-th pair of operator and dtype, from the I-th")
-    parser.add_argument("--start", type=int, default=0, help="number of the first pair")
     parser.add_argument("--ops", default="", help="only these operators, separated by commas")
     parser.add_argument("--first-dtype", action="store_true", help="only one dtype of each operator")
     parser.add_argument("--samples", type=int, default=0, help="at most so many samples of each operator and dtype")
+    Share.add_options(parser)
     options = parser.parse_args()
-    index, shards = map(int, options.shard.split("/"))
+    share = Share(options)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     # The random operators of the list seed the generators themselves, with a seed that would hide what is random.
     invocations.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
     for number, op, dtype, first in jobs(options):
-        if number % shards != index or number < options.start:
-            continue
-        told = {"number": number, "op": full_name(op), "dtype": str(dtype).removeprefix("torch.")}
-        print(json.dumps({"begins": told}), flush=True)
-        print(json.dumps(compare_operator(op, dtype, first, options.samples).line()), flush=True)
+        if share.holds(number):
+            say_begin(number + 1, op=full_name(op), dtype=str(dtype).removeprefix("torch."))
+            say_result(compare_operator(op, dtype, first, options.samples).line())
     return 0
 
 
