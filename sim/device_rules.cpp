@@ -24,8 +24,12 @@ struct Operand {
   at::Tensor tensor;
 };
 
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
 bool is_output(const c10::Argument& argument) {
-  return argument.kwarg_only() && argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  return argument.kwarg_only() && is_written(argument);
 }
 
 void append(std::vector<Operand>& operands, const c10::Argument& argument, const IValue& value) {
@@ -105,7 +109,7 @@ void check_iterator_scalar(const std::vector<Operand>& operands) {
   int numbers = 0;
   for (const Operand& operand : operands) {
     if (!common || operand.tensor.device() == *common) continue;
-    const bool is_cpu_number = is_number(operand.tensor) && operand.tensor.is_cpu() && !is_output(*operand.argument);
+    const bool is_cpu_number = is_number(operand.tensor) && operand.tensor.is_cpu() && !is_written(*operand.argument);
     if (!is_cpu_number) raise_two_devices(*common, operand.tensor.device());
     TORCH_CHECK(++numbers <= 1, "Trying to pass too many CPU scalars to non-CPU kernel!");
   }
@@ -147,7 +151,53 @@ void check_index_put(const std::vector<Operand>& operands) {
 
 void check_any(const std::vector<Operand>&) {}
 
+// ---- what a kernel refuses of the numbers that its meta function has let pass
+
+// CUDA's loops read the device's memory alone, which they assert; the names are those of torch's own builds.
+void check_loop_but(const std::vector<Operand>& operands, std::string_view number) {
+  for (std::size_t position = 0; position < operands.size(); ++position) {
+    const Operand& operand = operands[position];
+    TORCH_CHECK(
+        !operand.tensor.is_cpu() || operand.argument->name() == number,
+        "iter.device(arg).is_cuda() INTERNAL ASSERT FAILED at "
+        "\"/__w/pytorch/pytorch/aten/src/ATen/native/cuda/Loops.cuh\":119, please report a bug to PyTorch. argument ",
+        position, ": expected a CUDA device but found ", operand.tensor.device());
+  }
+}
+
+void check_loop(const std::vector<Operand>& operands) {
+  check_loop_but(operands, "");
+}
+
+void check_lerp(const std::vector<Operand>& operands) {
+  check_loop_but(operands, "weight");
+}
+
+void check_addcmul(const std::vector<Operand>& operands) {
+  TORCH_CHECK(!find_operand(operands, "self")->is_cpu(),
+              "CPU Scalar support for self argument is not supported when calling addcmul on CUDA tensors.");
+  TORCH_CHECK(
+      !find_operand(operands, "tensor1")->is_cpu(),
+      "CPU Scalar support for tensor1 argument is not supported when calling addcmul on CUDA tensors. However, CPU "
+      "Scalar support for tensor2 is supported, please swap your tensor1 and tensor2 terms.");
+}
+
+void check_mse_loss(const std::vector<Operand>& operands) {
+  const c10::Device self = find_operand(operands, "self")->device();
+  const c10::Device target = find_operand(operands, "target")->device();
+  if (self != target) raise_two_devices(self, target);
+}
+
 using Check = void (*)(const std::vector<Operand>&);
+
+const std::unordered_map<std::string, Check>& kernel_checks() {
+  static const auto* all = new std::unordered_map<std::string, Check>{
+#define DEVSAN_KERNEL_RULE(name, rule) {name, &check_##rule},
+#include "sim/kernel_rules.def"
+#undef DEVSAN_KERNEL_RULE
+  };
+  return *all;
+}
 
 const std::unordered_map<std::string, Check>& checks() {
   static const auto* all = new std::unordered_map<std::string, Check>{
@@ -193,6 +243,23 @@ bool has_structured_form(const c10::OperatorHandle& op) {
   return names->contains(op.operator_name().name);
 }
 
+Verdict check_before_kernel(const c10::OperatorHandle& op, c10::DispatchKey functionality, const std::string& name,
+                            const std::vector<Operand>& operands) {
+  auto check = checks().find(name);
+  if (check == checks().end()) check = checks().find(op.operator_name().name);
+  if (check != checks().end()) {
+    check->second(operands);
+    return Verdict::run;
+  }
+  if (!unchecked_operators().contains(name)) {
+    check_same_device(operands, wrapper_name(op.schema(), functionality, has_structured_form(op)));
+  }
+  // The composite kernel's meta function is for dense tensors.
+  if (functionality == c10::DispatchKey::Dense && is_structured(op)) return Verdict::run_composite;
+  check_iterator_scalar(operands);  // an `out` form that the program called itself
+  return Verdict::run;
+}
+
 }  // namespace
 
 bool is_structured(const c10::OperatorHandle& op) {
@@ -201,22 +268,14 @@ bool is_structured(const c10::OperatorHandle& op) {
 
 Verdict check_operand_devices(const c10::OperatorHandle& op, c10::DispatchKey functionality,
                               at::ArrayRef<IValue> arguments) {
-  if (std::exchange(t_judged, false)) return Verdict::run;
+  const bool judged = std::exchange(t_judged, false);
   const std::vector<Operand> operands = operands_in_check_order(op.schema(), arguments);
   const std::string name = c10::toString(op.operator_name());
-  auto check = checks().find(name);
-  if (check == checks().end()) check = checks().find(op.operator_name().name);
-  if (check != checks().end()) {
-    check->second(operands);
-    return Verdict::run;
+  if (!judged && check_before_kernel(op, functionality, name, operands) == Verdict::run_composite) {
+    return Verdict::run_composite;
   }
-  const bool is_dense = functionality == c10::DispatchKey::Dense;
-  if (!unchecked_operators().contains(name)) {
-    check_same_device(operands, wrapper_name(op.schema(), functionality, has_structured_form(op)));
-  }
-  // The composite kernel's meta function is for dense tensors.
-  if (is_dense && is_structured(op)) return Verdict::run_composite;
-  check_iterator_scalar(operands);  // an `out` form that the program called itself
+  const auto kernel = kernel_checks().find(name);
+  if (functionality == c10::DispatchKey::Dense && kernel != kernel_checks().end()) kernel->second(operands);
   return Verdict::run;
 }
 
