@@ -63,7 +63,9 @@ pinned.fill_(5)
 copies.replay()
 assert fed.tolist() == [6, 6]
 
+version = tuple(int(part) for part in torch.__version__.split(".")[:2])
 not_permitted = "operation not permitted when stream is capturing"
+not_captured = "without a preceding successful capture" if version < (2, 14) else "capture_end() must have been called"
 places = torch.tensor([2, 0], device="cuda")
 mask = torch.tensor([True, False, True], device="cuda")
 cells = torch.arange(3.0, device="cuda")
@@ -87,10 +89,35 @@ for action in (lambda: counter.item(), lambda: counter.cpu(), lambda: torch.ones
         with torch.cuda.graph(failed):
             refused(action, not_permitted)
     refused(attempt, "previous error during capture")
-    refused(failed.replay, "without a preceding successful capture")
+    refused(failed.replay, not_captured)
     torch.cuda.set_stream(torch.cuda.default_stream())  # a failed capture leaves its stream selected, on hardware too
 assert not torch.cuda.is_current_stream_capturing()
 refused(lambda: torch.cuda.CUDAGraph().capture_begin(), "non-default stream")
+refused(graph.instantiate, "only when keep_graph=true")
+kept = torch.cuda.CUDAGraph(keep_graph=True)
+refused(kept.instantiate, "capture_end() must have been called")
+refused(kept.pool, "without a preceding successful capture")
+with torch.cuda.graph(kept, pool=graph.pool()):
+    counter.add_(2)
+assert kept.pool() == graph.pool()
+counter.zero_()
+kept.replay()  # instantiates it
+kept.instantiate()
+kept.replay()
+assert counter.item() == 4
+if version >= (2, 14):  # the steps of a capture's end, between which torch calls what was registered
+    seen = []
+    watched = torch.cuda.CUDAGraph()
+    watched.register_capture_start_hook(lambda graph: seen.append(torch.cuda.is_current_stream_capturing()))
+    watched.register_capture_end_hook(lambda graph: seen.append(torch.cuda.is_current_stream_capturing()))
+    watched.register_post_instantiate_hook(lambda graph: seen.append("instantiated"))
+    watched.register_replay_end_hook(lambda graph: seen.append(counter.item()))
+    with torch.cuda.graph(watched):
+        watched._retain_pool(graph.pool())
+        counter.add_(1)
+    watched.replay()
+    assert seen == [True, False, "instantiated", 5], seen
+    assert watched.pools() == [watched.pool(), graph.pool()]
 entries = cells.to_sparse()
 def capture_uncovered():
     with torch.cuda.graph(torch.cuda.CUDAGraph()):

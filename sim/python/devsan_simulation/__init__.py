@@ -3,8 +3,8 @@ simulated devices. Runs right after torch._C was made, before torch's own Python
 
 import atexit
 
-from . import backward_threads, comm, cuda_build, cudart, distributed, graphs, native, nvtx, runtime, storage, streams
-from . import uncovered
+from . import backward_threads, comm, cuda_build, cudart, distributed, graphs, kernel_overrides, native, nvtx, runtime
+from . import storage, streams, uncovered
 
 CUDA_VERSION = "13.0"
 
@@ -20,6 +20,7 @@ def extend(extension, library):
         setattr(extension, name, value)
     extension._has_cuda = True
     uncovered.add_names(extension)
+    kernel_overrides.keep_out()
     atexit.register(backward_threads.wait_until_idle)
     run_after(extension, "_initExtension", lambda: finish_import(core))
     run_after(extension, "_c10d_init", lambda: distributed.extend(extension._distributed_c10d, core))

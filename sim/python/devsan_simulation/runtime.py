@@ -152,6 +152,7 @@ def names(extension, core):
         "_cuda_resetPeakMemoryStats": extension._accelerator_resetPeakStats,
         "_cuda_getAllocatorBackend": lambda: "native",
         "_cuda_isHistoryEnabled": lambda: False,
+        "_cuda_memoryMetadataSupported": lambda: False,
         "_nccl_version": lambda: NCCL_VERSION[0] << 32 | NCCL_VERSION[1] << 16 | NCCL_VERSION[2],
         "_nccl_version_suffix": lambda: b"",
     }
