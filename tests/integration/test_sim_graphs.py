@@ -63,9 +63,8 @@ pinned.fill_(5)
 copies.replay()
 assert fed.tolist() == [6, 6]
 
-version = tuple(int(part) for part in torch.__version__.split(".")[:2])
 not_permitted = "operation not permitted when stream is capturing"
-not_captured = "without a preceding successful capture" if version < (2, 14) else "capture_end() must have been called"
+not_captured = "without a preceding successful capture" if torch.__version__ < (2, 14) else "capture_end() must have been called"
 places = torch.tensor([2, 0], device="cuda")
 mask = torch.tensor([True, False, True], device="cuda")
 cells = torch.arange(3.0, device="cuda")
@@ -105,7 +104,7 @@ kept.replay()  # instantiates it
 kept.instantiate()
 kept.replay()
 assert counter.item() == 4
-if version >= (2, 14):  # the steps of a capture's end, between which torch calls what was registered
+if torch.__version__ >= (2, 14):  # the steps of a capture's end, between which torch calls what was registered
     seen = []
     watched = torch.cuda.CUDAGraph()
     watched.register_capture_start_hook(lambda graph: seen.append(torch.cuda.is_current_stream_capturing()))

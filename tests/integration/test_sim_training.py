@@ -270,7 +270,13 @@ for group, expected in ((alone, rank + 1), (both, 3), (dist.new_group([0, 1]), 3
     tensor = torch.tensor([rank + 1.0], device="cuda")
     dist.all_reduce(tensor, group=group)
     assert tensor.item() == expected, (tensor, expected)
-assert dist.split_group(split_ranks=[[0]]) is None or rank == 0
+keeps_order = torch.__version__ >= (2, 14)
+outside = dist.GroupMember.NON_GROUP_MEMBER if keeps_order else None
+assert (dist.split_group(split_ranks=[[0]]) is outside) == (rank == 1)
+assert dist.get_rank(both) == (1 - rank if keeps_order else rank)
+gathered = [torch.zeros(1, device="cuda") for _ in range(2)]
+dist.all_gather(gathered, torch.tensor([rank + 1.0], device="cuda"), group=both)
+assert torch.cat(gathered).tolist() == ([2, 1] if keeps_order else [1, 2])
 
 torch.manual_seed(0)
 plain = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))

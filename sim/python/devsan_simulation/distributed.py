@@ -67,7 +67,8 @@ def split_group(c10d, base_split):
             return None
         timeout = timeout or getattr(opts, "_timeout", nccl_options.TIMEOUT)
         name = group_name or f"{self.group_name}:split:{list(ranks)}"
-        rank, size = sorted(ranks).index(self.rank()), len(ranks)
+        order = ranks if torch.__version__ >= (2, 14) else sorted(ranks)
+        rank, size = order.index(self.rank()), len(ranks)
         store = c10d.PrefixStore(f"{name}/", self.get_group_store())
         made = c10d.ProcessGroup(store, rank, size)
         types = c10d.ProcessGroup.BackendType
