@@ -9,9 +9,11 @@ what had begun. It ends with 0 when all of its share is done; with anything else
 import concurrent.futures
 import json
 import os
+import pathlib
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -72,8 +74,9 @@ class Attempt:
     def read(self, process, silence, is_over):
         """Takes lines until the process ends; its status, or why it was not waited for."""
         rest, patience, heard = b"", START_SECONDS, time.monotonic()
-        while not is_over():
-            if select.select([process.stdout], [], [], 1)[0]:
+        while True:
+            over = is_over()  # what was said until then is still taken
+            if select.select([process.stdout], [], [], 0 if over else 1)[0]:
                 data = os.read(process.stdout.fileno(), 1 << 16)
                 if not data:
                     return status_of(process)
@@ -82,9 +85,10 @@ class Attempt:
                     if line.startswith(b"{"):
                         self.take(json.loads(line))
                         patience, heard = silence, time.monotonic()
+            elif over:
+                return "the time was over"
             elif patience and time.monotonic() - heard > patience:
                 return f"no answer in {patience:g} s"
-        return "the time was over"
 
 
 def status_of(process):
@@ -166,3 +170,9 @@ def words_for(ended):
     if number in {member.value for member in signal.Signals}:
         return signal.Signals(number).name
     return f"status {ended}"
+
+
+def default_python(root):
+    """That of the checkout; on a machine where nothing was set up, the one that runs the script."""
+    own = root / ".venv/bin/python"
+    return own if own.exists() else pathlib.Path(sys.executable)

@@ -22,7 +22,7 @@ def test_unknown_option_is_refused_before_anything_is_done(name):
     assert done.stdout == "" and "--no-such-option" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["setup", "test", "gpu_check", "torch_tests", "op_db"])
+@pytest.mark.parametrize("name", ["setup", "test", "gpu_check", "torch_tests", "op_db", "gpu_truth"])
 def test_help_says_how_to_call_it(name):
     done = script(name, "--help")
     assert done.returncode == 0 and f"{name} [" in done.stdout and done.stderr == ""
