@@ -106,6 +106,8 @@ bool TraceFile::Loader::take_call_ring(std::span<const std::byte> payload) {
   if (payload.size() != sizeof(CallRingPayload)) return false;
   std::uint64_t next = 0;
   std::memcpy(&next, payload.data(), sizeof(next));
+  // Threads that made the first call at once have left rings behind that nobody used.
+  if (next == 0) return true;
   file_.last_calls_ = {next, {}};
   for (std::uint64_t back = 1; back <= std::min<std::uint64_t>(next, kCallRingEntries); ++back) {
     const std::uint64_t number = next - back;

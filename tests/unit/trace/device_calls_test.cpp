@@ -114,6 +114,19 @@ TEST_CASE("an entry that was being written is passed over") {
   CHECK(trace.last_calls().last[1].address == 0);
 }
 
+// Threads that make the first call of a process at once make a ring each, and all use the same one.
+TEST_CASE("a ring that nobody used hides no calls, before the one in use or after it") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  recorder->add_call_ring();
+  CallRingPayload* const ring = recorder->add_call_ring();
+  recorder->add_call_ring();
+  for (std::uint64_t i = 0; i < 3; ++i) note_call(ring, event_of(*recorder, i));
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.last_calls().recorded == 3);
+  CHECK(trace.last_calls().last.size() == 3);
+}
+
 TEST_CASE("kinds of a later version are passed over") {
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
