@@ -1,6 +1,6 @@
 #include "preload/cuda_calls.h"
 
-#include "preload/fixed_text.h"
+#include "trace/fixed_text.h"
 
 namespace devsan::cuda {
 namespace {

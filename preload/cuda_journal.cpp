@@ -4,9 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/fixed_text.h"
 #include "preload/pinned_bytes.h"
 #include "trace/clock.h"
+#include "trace/fixed_text.h"
 
 namespace devsan::cuda {
 namespace {

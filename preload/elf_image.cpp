@@ -1,6 +1,6 @@
 #include "preload/elf_image.h"
 
-#include "preload/fixed_text.h"
+#include "trace/fixed_text.h"
 
 namespace devsan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "preload/fixed_text.h"
+#include "trace/fixed_text.h"
 
 namespace devsan {
 

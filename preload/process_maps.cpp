@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "preload/fixed_text.h"
+#include "trace/fixed_text.h"
 
 namespace devsan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "preload/fixed_text.h"
+#include "trace/fixed_text.h"
 #include "trace/recorder.h"
 
 namespace devsan {

@@ -7,10 +7,10 @@
 
 #include "preload/cuda_calls.h"
 #include "preload/cuda_wrappers.h"
-#include "preload/fixed_text.h"
 #include "preload/real_symbol.h"
 #include "preload/session.h"
 #include "preload/torch_search.h"
+#include "trace/fixed_text.h"
 
 namespace devsan {
 namespace {
