@@ -11,9 +11,13 @@ import pytest
 from harness import LEAKING
 from terminal import Terminal
 
-# Says each signal that it gets; ends with 7 at SIGUSR2.
+# Says each signal that it gets; ends with 7 at SIGUSR2. It waits at a pipe that every signal writes to: pause() would
+# sleep through one that comes right before it.
 LISTENER = """
-import os, signal, sys
+import os, signal
+arrivals, wakeup = os.pipe()
+os.set_blocking(wakeup, False)
+signal.set_wakeup_fd(wakeup)
 def told(number, frame):
     os.write(1, signal.Signals(number).name.encode() + b"\\n")
     if number == signal.SIGUSR2:
@@ -22,7 +26,7 @@ for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT", "ALR
     signal.signal(getattr(signal, "SIG" + name), told)
 os.write(1, b"ready %d\\n" % os.getpid())
 while True:
-    signal.pause()
+    os.read(arrivals, 1)
 """
 LISTEN = [sys.executable, "-S", "-c", LISTENER]
 
