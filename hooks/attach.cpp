@@ -8,6 +8,7 @@
 
 #include "hooks/boxed_call.h"
 #include "hooks/code_table.h"
+#include "hooks/host_access.h"
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
 #include "hooks/pending_copies.h"
@@ -78,6 +79,7 @@ constexpr DeviceWatch kDeviceWatch = {
     },
     [](int device) { pending_copies.host_saw_device(device); },
     [](const char* message) { note_error(message); },
+    &note_host_access,
 };
 
 }  // namespace
@@ -119,6 +121,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   }
   start_python();
   start_boxed_demand();
+  if (host->options.guard) prepare_for_host_accesses();
   host->device_watch->store(&kDeviceWatch, std::memory_order_release);
   return hook_table();
 }

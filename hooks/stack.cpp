@@ -49,13 +49,13 @@ std::uint32_t frame_flags(std::uint32_t marks) noexcept {
 
 }  // namespace
 
-Stack::Stack(const ThreadState& state, trace::SiteId fallback) noexcept {
+Stack::Stack(const ThreadState& state, trace::SiteId fallback, Native native) noexcept {
   const void* thread = python_thread(state);
   if (thread != nullptr) read_python(current_frame(thread));
   if (frame_count_ == 0 && fallback != trace::SiteId::none) {
     frame_count_ = frames_of_site(fallback, std::span<trace::FrameRecord, 2>(frames_.data(), 2));
   }
-  if (frame_count_ == 0) read_native();
+  if (frame_count_ == 0 && native == Native::read) read_native();
   if (state.backward_depth != 0) phase_ = trace::Phase::backward;
 }
 

@@ -13,9 +13,11 @@ namespace devsan::hooks {
 
 class Stack {
  public:
-  // Reads the calling thread's stack. `extra`: the site to show for a thread without Python frames, such as those of
+  enum class Native { read, leave };  // to read native frames allocates
+
+  // Reads the calling thread's stack. `fallback`: the site to show for a thread without Python frames, such as those of
   // the autograd engine; none for native frames.
-  Stack(const ThreadState& state, trace::SiteId fallback) noexcept;
+  Stack(const ThreadState& state, trace::SiteId fallback, Native native = Native::read) noexcept;
 
   std::span<const trace::FrameRecord> frames() const noexcept { return {frames_.data(), frame_count_}; }
   std::span<const trace::NativeFrame> native_frames() const noexcept { return {native_.data(), native_count_}; }

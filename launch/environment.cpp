@@ -91,6 +91,7 @@ trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& fl
   if (flags.out) options.out = *flags.out;
   if (flags.suppressions) options.suppressions = *flags.suppressions;
   if (flags.sim_late_copies) options.sim_late_copies = true;
+  if (flags.sim_guard) options.sim_guard = true;
   if (flags.halt) options.halt = true;
   if (flags.quiet) options.quiet = true;
   if (options.out.empty()) options.out = default_out;

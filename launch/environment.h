@@ -34,6 +34,7 @@ struct RunFlags {
   std::optional<std::string> out;
   std::optional<std::string> suppressions;
   bool sim_late_copies = false;
+  bool sim_guard = false;
   bool halt = false;
   bool quiet = false;
 };

@@ -92,6 +92,7 @@ class CommandLine {
     run_->add_option("--sim-memory", request_.flags.sim_memory, option_help("sim_memory"))->option_text("SIZE");
     run_->add_flag("--sim-late-copies", request_.flags.sim_late_copies,
                    without_prefix(option_help("sim_late_copies"), "1 "));
+    run_->add_flag("--sim-guard", request_.flags.sim_guard, without_prefix(option_help("sim_guard"), "1 "));
     run_->add_option("--out", request_.flags.out, option_help("out"))->option_text("DIR");
     run_->add_option("--fail-on", fail_on_,
                      "exit with 66 when a command that ended with 0 has such findings: any, error, warning, or kinds, "

@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 5;
+inline constexpr std::uint32_t kHooksAbi = 6;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -25,6 +25,18 @@ struct LibraryOptions {
   int simulated_devices = 0;
   std::uint64_t simulated_memory = 0;  // bytes of each simulated device
   bool late_copies = false;            // on simulated devices
+  bool guard = false;                  // their pages, from the host
+};
+
+// Code of the program touched memory of a device that only the device may touch. No tensor's data: addresses alone.
+struct HostAccess {
+  const void* address;
+  const void* block;    // the memory that it lies in; null where it has been given back
+  std::uint64_t bytes;  // of the block
+  int device;           // -1 where `block` is null
+  bool writes;
+  const void* instruction;
+  const void* caller;  // what the stack's top holds: the caller's address, where `instruction` is a leaf function's
 };
 
 // What becomes of a device's streams, events and memory, told to the hooks by whoever sees it: the simulation, before
@@ -40,6 +52,9 @@ struct DeviceWatch {
   void (*host_saw_device)(int device);
   // An error with this text is about to be thrown: calls of the simulation are not replaced, so nobody else sees it.
   void (*fails)(const char* message);
+  // Called in a signal handler of the thread that did, which may be anywhere in code that is not devsan's; one thread
+  // at a time. Safe there: no heap, no lock that is waited for.
+  void (*host_accessed)(const HostAccess& access);
 };
 
 // Given to a library when it is loaded. Everything lives as long as the process.

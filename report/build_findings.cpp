@@ -5,6 +5,7 @@
 #include "report/build_live_memory.h"
 #include "report/find_in_call.h"
 #include "report/frames.h"
+#include "report/host_access_text.h"
 #include "report/merge.h"
 #include "report/operands.h"
 #include "report/why/explain.h"
@@ -42,14 +43,15 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
   if (finding.stack.empty() && finding.where) finding.stack.push_back(*finding.where);
   for (const trace::NativeFrame& native : meeting.native_frames) {
     finding.native_stack.push_back(
-        {std::string(trace.string(native.module)), std::string(trace.string(native.symbol)), native.offset});
+        {std::string(trace.string(native.module)), readable_symbol(trace.string(native.symbol)), native.offset});
   }
   if (finding.kind == Kind::out_of_memory) {
     add_live_memory(trace, meeting, finding);
   } else {
     finding.operands = operands_of(trace, meeting);
     finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
-    find_in_call(finding);
+    // Which operand of the call the memory is of is not known.
+    finding.kind == Kind::host_dereference ? explain_host_access(finding) : find_in_call(finding);
   }
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;

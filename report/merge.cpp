@@ -77,7 +77,8 @@ void FindingMerger::add(Finding finding) {
 std::vector<Finding> FindingMerger::take() {
   by_id_.clear();
   std::ranges::stable_sort(findings_, {}, [](const Finding& finding) {
-    return std::tuple(finding.severity, finding.step, finding.time_ns);
+    // A process ends after all else that it did.
+    return std::tuple(finding.severity, finding.step, finding.kind == Kind::abnormal_exit, finding.time_ns);
   });
   return std::exchange(findings_, {});
 }

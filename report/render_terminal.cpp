@@ -6,6 +6,7 @@
 #include "report/ending_lines.h"
 #include "report/frames.h"
 #include "report/growth_text.h"
+#include "report/host_access_text.h"
 #include "report/live_memory_text.h"
 #include "report/memory_table.h"
 #include "report/operands.h"
@@ -116,7 +117,7 @@ Lines forward_lines(const Finding& finding, std::size_t gutter, const Style& sty
 }
 
 Lines native_lines(const Finding& finding, const Style& style) {
-  if (finding.where || finding.native_stack.empty()) return {};
+  if (finding.where && finding.kind != Kind::host_dereference) return {};
   Lines lines;
   for (const NativeFrame& frame : finding.native_stack) {
     if (lines.size() == 6) break;
@@ -133,6 +134,7 @@ std::string headline(const Finding& finding) {
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
   if (finding.live) return live_memory_headline(finding);
+  if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));
   if (devices.size() < 2) return finding.op + " met operands on different devices";
   std::string text = finding.op + " met operands on ";

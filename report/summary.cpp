@@ -6,6 +6,7 @@
 #include "report/build_endings.h"
 #include "report/frames.h"
 #include "report/growth_text.h"
+#include "report/host_access_text.h"
 #include "report/live_memory_text.h"
 #include "report/operands.h"
 #include "report/terminal_parts.h"
@@ -41,6 +42,7 @@ std::string title_of(const Finding& finding) {
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
   if (finding.live) return live_memory_headline(finding);
+  if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
   if (finding.traffic) return traffic_headline(finding);
   return finding.op.empty() ? finding.message.substr(0, finding.message.find('\n')) : finding.op;
 }

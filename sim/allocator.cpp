@@ -15,6 +15,8 @@
 
 #include "sim/device_guard.h"
 #include "sim/devices.h"
+#include "sim/guarded_pages.h"
+#include "sim/host_faults.h"
 
 namespace devsan::sim {
 namespace {
@@ -245,6 +247,12 @@ struct DeviceBlock {
   c10::DeviceIndex device;
 };
 
+c10::DataPtr host_memory(std::size_t bytes, c10::DeviceIndex device) {
+  if (!pages_are_guarded()) return c10::GetCPUAllocator()->allocate(bytes);
+  stay_before_faulthandler();
+  return guarded_memory(bytes, device);
+}
+
 void release_device_block(void* context) {
   const std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(context));
   device_ranges().remove(block->host.get());
@@ -259,7 +267,7 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
     // The books first: a request that the device cannot hold must not reach the host's allocator.
     books(device).take(bytes, device);
     try {
-      return wrap(c10::GetCPUAllocator()->allocate(bytes), bytes, device);
+      return wrap(host_memory(bytes, device), bytes, device);
     } catch (...) {
       books(device).give_back(bytes);
       throw;
@@ -274,6 +282,7 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
   }
 
   void copy_data(void* destination, const void* source, std::size_t bytes) const override {
+    const OpenPages open_destination(destination), open_source(source);
     std::memcpy(destination, source, bytes);
   }
 
@@ -340,8 +349,22 @@ c10::DeviceAllocator* device_allocator() {
 
 c10::DataPtr adopt_host_memory(c10::DataPtr host, std::size_t bytes, c10::DeviceIndex device) {
   if (host.get() == nullptr) return {nullptr, {kSimulatedType, device}};
+  if (pages_are_guarded()) {
+    stay_before_faulthandler();
+    host = moved_to_guarded(std::move(host), bytes, device);
+  }
   books(device).take(bytes, device);
   return SimulatedAllocator::wrap(std::move(host), bytes, device);
+}
+
+void resize_storage(c10::StorageImpl& storage, std::size_t bytes) {
+  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  const CurrentDevice on(storage.device().index());
+  c10::DataPtr grown = device_allocator()->allocate(bytes);
+  const std::size_t kept = std::min(bytes, storage.nbytes());
+  if (kept > 0) device_allocator()->copy_data(grown.get(), storage.data(), kept);
+  storage.set_data_ptr_noswap(std::move(grown));
+  storage.set_nbytes(bytes);
 }
 
 std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer) {

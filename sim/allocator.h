@@ -4,6 +4,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/StorageImpl.h>
 
 #include <atomic>
 #include <cstddef>
@@ -17,6 +18,10 @@ c10::DeviceAllocator* device_allocator();
 
 // Makes host memory of `bytes` bytes, the result of an operator that ran on the CPU, memory of `device`.
 c10::DataPtr adopt_host_memory(c10::DataPtr host, std::size_t bytes, c10::DeviceIndex device);
+
+// Gives a storage of a device `bytes` bytes, and keeps of its content what these hold. Raises what PyTorch raises for
+// one that cannot be resized.
+void resize_storage(c10::StorageImpl& storage, std::size_t bytes);
 
 // The device that `pointer` points into; nothing where it is no device memory.
 std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer);

@@ -14,6 +14,8 @@
 #include "sim/device_guard.h"
 #include "sim/devices.h"
 #include "sim/fallback.h"
+#include "sim/guarded_pages.h"
+#include "sim/host_faults.h"
 #include "sim/late_copies.h"
 #include "sim/python_module.h"
 #include "sim/recurrent_cells.h"
@@ -32,6 +34,15 @@ class Silence final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
+void guard_pages(const HostServices& host) {
+  const std::size_t bytes = host.options.simulated_memory * static_cast<std::size_t>(host.options.simulated_devices);
+  if (guard_device_pages(bytes, host.say)) {
+    watch_host_faults(host.device_watch);
+  } else {
+    host.say("there is no address space to reserve: device pages are not guarded");
+  }
+}
+
 bool attach(const HostServices& host) {
   const int devices = host.options.simulated_devices;
   if (devices < 1 || devices > kMaxDevices) {
@@ -42,6 +53,7 @@ bool attach(const HostServices& host) {
   }
   configure({devices, host.options.simulated_memory});
   if (host.options.late_copies) make_copies_late();
+  if (host.options.guard) guard_pages(host);
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
   count_pinned_in(host.pinned_bytes);

@@ -16,6 +16,7 @@
 #include "sim/allocator.h"
 #include "sim/devices.h"
 #include "sim/fallback.h"
+#include "sim/guarded_pages.h"
 #include "sim/host_alias.h"
 #include "sim/random.h"
 
@@ -55,7 +56,9 @@ std::optional<Capture>& current() {
 
 void save(const c10::Storage& storage) {
   const auto [known, is_new] = current()->saved.try_emplace(storage.unsafeGetStorageImpl(), SavedMemory{storage, {}});
-  if (is_new) known->second.content.emplace(static_cast<const char*>(storage.data()), storage.nbytes());
+  if (!is_new) return;
+  const OpenPages open(storage.data());
+  known->second.content.emplace(static_cast<const char*>(storage.data()), storage.nbytes());
 }
 
 void note_made(const c10::Storage& storage) {
@@ -154,6 +157,7 @@ void put_back(const Capture& capture) {
   for (const auto& [impl, saved] : capture.saved) {
     // Hardware would refuse to resize it.
     if (!saved.content || saved.storage.nbytes() != saved.content->size()) continue;
+    const OpenPages open(saved.storage.data());
     std::memcpy(const_cast<void*>(saved.storage.data()), saved.content->data(), saved.content->size());
   }
   for (std::size_t device = 0; device < capture.random_offsets.size(); ++device) {

@@ -4,21 +4,31 @@
 
 #include "sim/allocator.h"
 #include "sim/devices.h"
+#include "sim/guarded_pages.h"
 #include "sim/late_copies.h"
 #include "sim/layouts.h"
 
 namespace devsan::sim {
 namespace {
 
-// A face keeps the storage alive that it is the face of: an operator may hold on to its operand.
-void release_simulated(void* context) {
+// A face keeps the storage alive that it is the face of, and its pages open: an operator may hold on to its operand.
+struct Face {
+  c10::Storage simulated;
+  OpenPages pages;
+};
+
+void release_face(void* context) {
+  delete static_cast<Face*>(context);
+}
+
+void release_storage(void* context) {
   delete static_cast<c10::Storage*>(context);
 }
 
 c10::Storage make_face(const c10::Storage& simulated) {
   arrive(simulated);
   void* data = const_cast<void*>(simulated.data());
-  c10::DataPtr pointer(data, new c10::Storage(simulated), &release_simulated, c10::DeviceType::CPU);
+  c10::DataPtr pointer(data, new Face{simulated, OpenPages(data)}, &release_face, c10::DeviceType::CPU);
   return {c10::Storage::use_byte_size_t(), simulated.nbytes(), std::move(pointer), c10::GetCPUAllocator(),
           simulated.resizable()};
 }
@@ -59,7 +69,7 @@ c10::Storage HostAliases::simulated_storage(const c10::Storage& host, c10::Devic
     memory = impl->set_data_ptr(c10::DataPtr(nullptr, c10::DeviceType::CPU));
   } else {  // somebody else holds this memory too, such as a cache of the operator's own
     memory =
-        c10::DataPtr(const_cast<void*>(host.data()), new c10::Storage(host), &release_simulated, c10::DeviceType::CPU);
+        c10::DataPtr(const_cast<void*>(host.data()), new c10::Storage(host), &release_storage, c10::DeviceType::CPU);
   }
   c10::Storage made(c10::Storage::use_byte_size_t(), bytes, adopt_host_memory(std::move(memory), bytes, device.index()),
                     device_allocator(), true);

@@ -17,6 +17,7 @@
 
 #include "sim/allocator.h"
 #include "sim/devices.h"
+#include "sim/guarded_pages.h"
 #include "sim/host_alias.h"
 
 namespace devsan::sim {
@@ -60,6 +61,7 @@ class Target {
     if (storage->nbytes() < bytes) return;  // made smaller since
     auto* data =
         static_cast<char*>(storage->mutable_data()) + static_cast<std::size_t>(offset_) * options_.dtype().itemsize();
+    const OpenPages open(data);
     at::Tensor view = at::from_blob(data, sizes_, strides_, options_);
     at::native::copy_(view, source, false);
   }

@@ -49,16 +49,6 @@ int guarded(char* error, std::size_t size, Action action) {
   }
 }
 
-void resize_storage(c10::StorageImpl& storage, std::size_t bytes) {
-  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
-  const CurrentDevice on(storage.device().index());
-  c10::DataPtr grown = device_allocator()->allocate(bytes);
-  const std::size_t kept = std::min(bytes, storage.nbytes());
-  if (kept > 0) std::memcpy(grown.get(), storage.data(), kept);
-  storage.set_data_ptr_noswap(std::move(grown));
-  storage.set_nbytes(bytes);
-}
-
 }  // namespace
 }  // namespace devsan::sim
 

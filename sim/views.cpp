@@ -16,9 +16,12 @@
 #include <c10/core/DefaultDtype.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "sim/allocator.h"
 #include "sim/capture.h"
 #include "sim/devices.h"
+#include "sim/guarded_pages.h"
 #include "sim/host_alias.h"
 #include "sim/late_copies.h"
 
@@ -88,16 +91,32 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   return at::native::_local_scalar_dense_cpu(host_alias(self));
 }
 
+// Where the CPU's own functions make a storage larger they copy what it holds, past the guard of its pages: so it is
+// large enough before they are called. A size that they refuse is left to them.
+void make_room(const at::Storage& storage, std::size_t item_bytes, std::int64_t offset, at::IntArrayRef size,
+               at::OptionalIntArrayRef stride) {
+  const auto is_there = [](std::int64_t length) { return length > 0; };
+  if (!pages_are_guarded() || !storage || offset < 0 || !std::ranges::all_of(size, is_there)) return;
+  if (stride && stride->size() != size.size()) return;
+  const auto first = static_cast<std::size_t>(offset);
+  const std::size_t bytes = stride ? at::detail::computeStorageNbytes(size, *stride, item_bytes, first)
+                                   : at::detail::computeStorageNbytesContiguous(size, item_bytes, first);
+  if (bytes > storage.nbytes()) resize_storage(*storage.unsafeGetStorageImpl(), bytes);
+}
+
 // The CPU's own functions below touch only sizes, strides and the storage's allocator, which allocates on the thread's
 // current device.
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> memory_format) {
   const CurrentDevice on(self.device().index());
+  make_room(self.storage(), self.dtype().itemsize(), self.storage_offset(), size, std::nullopt);
   return at::native::resize_(self, size, memory_format);
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage source, std::int64_t storage_offset, at::IntArrayRef size,
                         at::IntArrayRef stride) {
   const CurrentDevice on(self.device().index());
+  make_room(source, self.dtype().itemsize(), storage_offset, size,
+            stride.empty() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(stride));
   return at::native::set_storage_cpu_(self, std::move(source), storage_offset, size, stride);
 }
 

@@ -239,11 +239,12 @@ enum MeetingFlags : std::uint32_t {
   kAllowed = 8,       // made where the program allows such findings
   kExpected = 16,     // made where the program expects such a finding
   kOutOfMemory = 32,  // what PyTorch raised is that a device has no memory left
+  kHostAccess = 64,   // no operands met: the host followed an address of the one operand's memory
 };
 
 // Followed by OperandRecord[operands], FrameRecord[frames] (innermost first), FrameRecord[forward_frames] (of the
-// forward operator whose node failed in backward), NativeFrame[native_frames] (only where there is no Python),
-// EvidenceRecord[evidence].
+// forward operator whose node failed in backward), NativeFrame[native_frames] (only where there is no Python, and with
+// kHostAccess), EvidenceRecord[evidence].
 // The fields before `time_ns` change in place after publication, and the checksum starts behind them.
 struct MeetingPayload {
   std::uint32_t repeats;    // further times the same operator met the same devices at the same site

@@ -45,6 +45,7 @@ constexpr std::optional<FindingKind> kind_named(std::string_view name) {
 
 // What a Meeting with these flags is told as.
 constexpr FindingKind kind_of_meeting(std::uint32_t flags) {
+  if ((flags & kHostAccess) != 0) return FindingKind::host_dereference;
   if ((flags & kOutOfMemory) != 0) return FindingKind::out_of_memory;
   return (flags & kRaised) != 0 ? FindingKind::device_mismatch : FindingKind::mixed_operands;
 }

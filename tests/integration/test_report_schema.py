@@ -93,7 +93,7 @@ def test_kinds_of_evidence_are_those_of_the_sources():
 def test_kinds_are_those_of_the_sources():
     source = (ROOT / "trace/finding_kinds.def").read_text()
     kinds = re.findall(r'^DEVSAN_FINDING_KIND\(\w+, "([\w-]+)", (\w+),\s*"(.*)"\)$', source, re.M)
-    assert len(kinds) == 11
+    assert len(kinds) == 12
     assert [name for name, _, _ in kinds] == SCHEMA["$defs"]["finding"]["properties"]["kind"]["enum"]
     rows = re.findall(r"^\| `([\w-]+)` \| (error|warning|note) \| (.+) \|$", DOCUMENT, re.M)
     assert rows == kinds

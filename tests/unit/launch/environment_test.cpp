@@ -36,12 +36,14 @@ TEST_CASE("flags win over DEVSAN_OPTIONS, and what no flag names is kept") {
   RunFlags flags;
   flags.sim = 4;
   flags.sim_late_copies = true;
+  flags.sim_guard = true;
   flags.out = "/traces";
   const auto merged = merge_options("sim=2:sim_memory=8G:trace_size=4M:out=/elsewhere", flags, "/default");
   CHECK(merged.complaints.empty());
   CHECK(merged.options.sim == 4);
   CHECK(merged.options.sim_memory == "8G");
   CHECK(merged.options.sim_late_copies);
+  CHECK(merged.options.sim_guard);
   CHECK(merged.options.trace_size == "4M");
   CHECK(merged.options.out == "/traces");
 }
