@@ -81,14 +81,21 @@ bool is_part_of_outer(const ThreadState& state) noexcept {
 // A word that is no frame, and so differs from every frame: operators inside are outermost ones.
 const void* const no_frame = &no_frame;
 
+// How a call came to be seen.
+enum class Way : std::uint8_t { dispatcher, python };
+
 class BoxedCall {
  public:
-  BoxedCall(const at::RecordFunction& guard, const c10::FunctionSchema& schema, const SchemaOperator& op,
+  // `guard`: an address that no other call in progress has.
+  BoxedCall(Way way, const void* guard, const c10::FunctionSchema& schema, const SchemaOperator& op,
             BoxedArguments arguments) noexcept;
   BoxedCall(const BoxedCall&) = delete;
   BoxedCall& operator=(const BoxedCall&) = delete;
 
-  bool is_guarded_by(const at::RecordFunction& guard) const noexcept { return guard_ == &guard; }
+  bool is_guarded_by(const void* guard) const noexcept { return guard_ == guard; }
+  // An operator is called inside. Python's way leads through `__torch_function__` after this has begun: the operands
+  // are those that it hands on.
+  void calls(trace::OperatorId op) noexcept { handed_on_ = handed_on_ || (way_ == Way::python && op == op_.id); }
   bool gave(const ThreadState& state, const OperandList& operands) const noexcept;
   void returned(c10::ArrayRef<c10::IValue> results) noexcept;
   void thrown() noexcept;
@@ -99,7 +106,9 @@ class BoxedCall {
   void made(const c10::TensorImpl* result) noexcept;
   const void* caller() const noexcept;
 
-  const at::RecordFunction* const guard_;
+  const void* const guard_;
+  const Way way_;
+  bool handed_on_ = false;
   const SchemaOperator op_;
   const std::size_t results_;  // how many entries of the stack are results
   const bool computes_;
@@ -129,9 +138,10 @@ bool has_result_worth_a_note(const c10::FunctionSchema& schema) noexcept {
   return false;
 }
 
-BoxedCall::BoxedCall(const at::RecordFunction& guard, const c10::FunctionSchema& schema, const SchemaOperator& op,
+BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& schema, const SchemaOperator& op,
                      BoxedArguments arguments) noexcept
-    : guard_(&guard),
+    : guard_(guard),
+      way_(way),
       op_(op),
       results_(schema.returns().size()),
       computes_(has_result_worth_a_note(schema)),
@@ -206,7 +216,9 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
 // An address in torch's Python bindings where these made the call, as a wrapper's return address would be.
 const void* BoxedCall::caller() const noexcept {
   const ThreadState& state = thread_state();
-  if (state.outer.python == nullptr || frame_ == frame_around_) return nullptr;
+  if (state.outer.python == nullptr) return nullptr;
+  if (way_ == Way::python) return runtime.python_bindings_begin;
+  if (frame_ == frame_around_) return nullptr;
   return is_called_by_torch_ops(state.outer.python) ? runtime.python_bindings_begin : nullptr;
 }
 
@@ -215,7 +227,7 @@ void BoxedCall::returned(c10::ArrayRef<c10::IValue> results) noexcept {
     // The stack may hold other values below the results.
     for (const c10::IValue& result : results.slice(results.size() - std::min(results.size(), results_))) made(result);
   }
-  if (operands_.seen.mixed && computes_ && listed_ != nullptr) call_.allowed(*listed_, nullptr);
+  if (operands_.seen.mixed && computes_ && !handed_on_ && listed_ != nullptr) call_.allowed(*listed_, nullptr);
   call_.returned();
   watch_.returned();
 }
@@ -232,26 +244,38 @@ class BoxedCalls {
   void is_armed(const at::RecordFunction& guard) noexcept { armed_ = &guard; }
 
   void begin(const at::RecordFunction& guard, const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {
-    if (std::exchange(armed_, nullptr) != &guard) return;
+    if (std::exchange(armed_, nullptr) != &guard || arguments.size() < schema.arguments().size()) return;
+    // TorchScript's stack holds other values below the arguments.
+    begin(Way::dispatcher, &guard, schema, arguments.slice(arguments.size() - schema.arguments().size()));
+  }
+
+  void begin(Way way, const void* guard, const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {
     ThreadState& state = thread_state();
-    if (count_ == kMostCalls || arguments.size() < schema.arguments().size() || is_part_of_outer(state)) return;
+    if (count_ == kMostCalls || is_part_of_outer(state)) return;
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
     const SchemaOperator op = schema_operator(schema);
     if (op.id == trace::OperatorId::none) return;
-    // TorchScript's stack holds other values below the arguments.
-    new (&slots_[count_]) BoxedCall(guard, schema, op, arguments.slice(arguments.size() - schema.arguments().size()));
+    if (BoxedCall* around = innermost(); around != nullptr) around->calls(op.id);
+    new (&slots_[count_]) BoxedCall(way, guard, schema, op, arguments);
     ++count_;
   }
 
   void end(const at::RecordFunction& guard) noexcept {
+    end(&guard, [&](BoxedCall& call) {
+      if (call.is_left_by_exception()) {
+        call.thrown();
+      } else {
+        call.returned(guard.outputs());
+      }
+    });
+  }
+
+  template <class Outcome>
+  void end(const void* guard, Outcome outcome) noexcept {
     BoxedCall* call = innermost();
     if (call == nullptr || !call->is_guarded_by(guard)) return;
     --count_;
-    if (call->is_left_by_exception()) {
-      call->thrown();
-    } else {
-      call->returned(guard.outputs());
-    }
+    outcome(*call);
     call->~BoxedCall();
   }
 
@@ -325,6 +349,21 @@ DEVSAN_REPLACEMENTS const Replacement boxed_replacements[] = {
 bool came_with_boxed_call(const ThreadState& state, const OperandList& operands) noexcept {
   const BoxedCall* call = boxed_calls.innermost();
   return call != nullptr && call->gave(state, operands);
+}
+
+BoxedPythonCall::BoxedPythonCall(const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {
+  if (!is_nested(thread_state())) boxed_calls.begin(Way::python, this, schema, arguments);
+}
+
+void BoxedPythonCall::returned(c10::ArrayRef<c10::IValue> results) noexcept {
+  boxed_calls.end(this, [&](BoxedCall& call) { call.returned(results); });
+}
+
+void BoxedPythonCall::failed() noexcept {
+  boxed_calls.end(this, [](BoxedCall& call) {
+    thread_state().thrown = nullptr;  // what C++ threw on the way has been caught, and freed
+    call.thrown();
+  });
 }
 
 }  // namespace devsan::hooks

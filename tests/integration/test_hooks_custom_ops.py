@@ -71,6 +71,11 @@ def multiply(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
     return values * factors  # @python_kernel
 
 
+@torch.library.custom_op("devsan_library::decline", mutates_args=())
+def decline(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices")
+
+
 @torch.jit.script
 def scripted(a, b):
     c = a + a
@@ -82,6 +87,7 @@ gpu, cpu = torch.ones(3, 3, device="cuda"), torch.ones(3, 3)
 Module()(gpu)
 attempt(lambda: torch.ops.devsan_library.refuse(gpu, None, more=[gpu, cpu]))  # @library
 attempt(lambda: multiply(gpu, cpu))
+attempt(lambda: decline(gpu, factors=cpu))  # @python_complaint
 attempt(lambda: scripted(gpu, cpu))  # @script
 if len(sys.argv) > 1:
     torch.ops.load_library(sys.argv[1])
@@ -100,6 +106,7 @@ FOUND = {
     "library": ("devsan_library::refuse", {"values": ("gpu", "cuda:0", False), "more[0]": ("gpu", "cuda:0", False),
                                            "more[1]": ("cpu", "cpu", True)}),
     "python_kernel": ("aten::mul.Tensor", {"self": ("values", "cuda:0", False), "other": ("factors", "cpu", True)}),
+    "python_complaint": ("devsan_library::decline", {"values": ("gpu", "cuda:0", False), "factors": ("cpu", "cpu", True)}),
     "inner_operator": ("devsan_extension::scale", {"values": ("gpu", "cuda:0", False), "factors": ("cpu", "cpu", True)}),
     "check": ("devsan_extension::checked", {"values": ("gpu", "cuda:0", False), "factors": ("cpu", "cpu", True)}),
     "handle": ("devsan_extension::through_handle", {"values": ("gpu", "cuda:0", False), "factors": ("cpu", "cpu", True)}),
@@ -151,10 +158,26 @@ def pick(values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
     return values.clone()
 
 
+@torch.library.custom_op("devsan_library::join", mutates_args=())
+def join(parts: list[torch.Tensor], base: torch.Tensor) -> torch.Tensor:
+    return base.clone()
+
+
+class Passing(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs or {})  # @subclass
+
+
 torch.ops.load_library(sys.argv[1])
 gpu, cpu = torch.ones(3, device="cuda"), torch.ones(3)
+own = cpu.as_subclass(Passing)
 for k in range(3):
     pick(gpu, cpu)  # @python
+    join(base=cpu, parts=[gpu, cpu])  # @keywords
+    torch.ops.devsan_library.pick.default(cpu, gpu)  # @handle
+    pick(gpu, gpu)  # @one device
+    pick(gpu, own)
     torch.ops.devsan_extension.pick(gpu, [cpu, gpu])  # @extension
     torch.ops.devsan_extension.pick(gpu, [gpu], torch.tensor(1))  # @scalar
     torch.ops.aten.index.Tensor(gpu, [torch.tensor([1])])  # @index
@@ -166,9 +189,13 @@ def test_a_mix_that_a_custom_operator_takes_is_a_note_with_its_operands(run_pyth
     assert (result.status, result.loud()) == (0, []), result.stderr
     notes = {f["where"]["line"]: f for f in result.findings if f["kind"] == "mixed-operands"}
     seen = {mark: (notes[line]["op"], [o["arg"] for o in notes[line]["operands"]], notes[line]["count"])
-            for mark in ("python", "extension", "scalar", "index") if (line := line_of(ALLOWED, mark)) in notes}
+            for mark in ("python", "keywords", "handle", "one device", "subclass", "extension", "scalar", "index")
+            if (line := line_of(ALLOWED, mark)) in notes}
     assert seen == {
         "python": ("devsan_library::pick", ["values", "order"], 3),
+        "keywords": ("devsan_library::join", ["parts[0]", "parts[1]", "base"], 3),
+        "handle": ("devsan_library::pick", ["values", "order"], 3),
+        "subclass": ("devsan_library::pick", ["values", "order"], 3),
         "extension": ("devsan_extension::pick", ["values", "parts[0]", "parts[1]"], 3),
         "index": ("aten::index.Tensor", ["self", "indices[0]"], 3),
     }
