@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "hooks/call_frames.h"
 #include "hooks/evidence.h"
 #include "hooks/runtime.h"
 #include "trace/function_names.h"
@@ -23,14 +24,15 @@ std::string_view own_name(const trace::Position& at) {
   return function.substr(function.rfind('.') + 1);
 }
 
-bool is_comprehension(const trace::Position& at) {
-  return trace::function_around(function_of(at)) != function_of(at);
-}
-
 // Who asks another value for its device, as `x.device`, has decided: how that value came there is its own history.
 std::string followed_on(std::string_view value) {
   const bool of_value = value.ends_with(".device") && value != "self.device";
-  return of_value ? std::string() : device_reference(value);
+  if (of_value) return "";
+  return entry_reference(value) ? std::string(value) : device_reference(value);
+}
+
+bool is_attribute_of_self(std::string_view expression) {
+  return expression.starts_with("self.") && is_identifier(expression.substr(5));
 }
 
 // A call gives a device as a literal, or leaves it at one.
@@ -54,23 +56,20 @@ Given known_call(const Given& given) {
 }  // namespace
 
 DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls, std::string_view device)
-    : frames_{begin}, frame_(0), file_(begin.file), line_(begin.line), device_(device) {
-  for (trace::LineageId id{calls}; id != trace::LineageId::none && frames_.size() <= trace::kMaxCalls;) {
-    const trace::LineageNode call = runtime.recorder->lineage(id);
-    if (call.how != trace::How::called) break;
-    frames_.push_back(runtime.recorder->site(call.site).user);
-    id = call.parent;
-  }
-}
+    : frames_(call_frames(begin, calls)), frame_(0), file_(begin.file), line_(begin.line), device_(device) {}
 
 std::vector<DeviceTrail::Stop> DeviceTrail::follow(std::string expression) {
   std::vector<Stop> stops;
   while (!expression.empty() && stops.size() < kMaxStops) {
     if (expression.starts_with("**")) {
-      expression = unpacked(expression.substr(2));
+      expression = unpacked(expression, stops);
       continue;
     }
-    const bool attribute = expression.starts_with("self.") && is_identifier(expression.substr(5));
+    if (const auto entry = entry_reference(expression)) {
+      expression = entry_of(*entry, stops);
+      continue;
+    }
+    const bool attribute = is_attribute_of_self(expression);
     std::string text = expression;
     std::optional<std::string> value;
     if (attribute) value = stored_attribute(expression);
@@ -91,7 +90,10 @@ const SourceLines& DeviceTrail::lines(trace::StringId file) {
 
 trace::Position DeviceTrail::position_here() {
   const bool calling = frame_ && frames_[*frame_].line == line_;
-  return calling ? frames_[*frame_] : position_at(file_, line_, qualified_function(lines(file_), line_));
+  if (calling) return frames_[*frame_];
+  const SourceLines& here = lines(file_);
+  const bool decorator = here[line_].substr(indentation(here[line_])).starts_with('@');
+  return position_at(file_, line_, qualified_function(here, decorator ? line_ + 2 : line_));
 }
 
 bool DeviceTrail::runs_function_of(const trace::Position& frame, int line) {
@@ -163,9 +165,25 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
     found = k;
     value = *assigned;
   }
+  if (found == 0) found = cached_property(type, expression.substr(expression.find('.') + 1));
   if (found == 0) return std::nullopt;
   go_to_store(found);
   return value;
+}
+
+// The decorator of a property that keeps what it gave first; 0 without one.
+int DeviceTrail::cached_property(int type, const std::string& name) {
+  const SourceLines& here = lines(file_);
+  const std::size_t outer = indentation(here[type]);
+  for (int k = type + 2; k <= here.count(); ++k) {
+    const std::string_view text = here[k];
+    if (is_blank(text)) continue;
+    if (indentation(text) <= outer) break;
+    const std::string_view above = here[k - 1];
+    const bool defines = text.substr(indentation(text)).starts_with("def ") && defined_name(text, "def ") == name;
+    if (defines && above.find("@") == indentation(above) && above.find("cached_property") != above.npos) return k - 1;
+  }
+  return 0;
 }
 
 // What the only line of the function above stores in a variable.
@@ -192,15 +210,35 @@ std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
   return stored->value;
 }
 
-// The device among what a dictionary of keyword arguments was made with: `x.to(**self.options)`.
-std::string DeviceTrail::unpacked(const std::string& name) {
-  std::optional<std::string> display;
-  if (name.starts_with("self.")) {
-    display = stored_attribute(name);
-  } else if (const auto stored = stored_variable(name)) {
-    display = stored->value;
+// What a dictionary was made with: the only statement above, in the same function, or in the class, that stores it.
+std::optional<std::string> DeviceTrail::display_of(const std::string& name) {
+  if (is_attribute_of_self(name)) return stored_attribute(name);
+  const auto stored = stored_variable(name);
+  if (!stored) return std::nullopt;
+  line_ = stored->line;
+  return stored->value;
+}
+
+// The device among what a dictionary of keyword arguments was made with: `x.to(**self.options)`. One without a device
+// leaves it at the default.
+std::string DeviceTrail::unpacked(const std::string& expression, std::vector<Stop>& stops) {
+  const auto display = display_of(expression.substr(2));
+  if (!display) return "";
+  std::string device = followed_on(entry_of_display(*display, "device"));
+  const bool complete = display->find("**") == display->npos && is_dict_display(*display);
+  if (device.empty() && complete) stops.push_back({position_here(), expression});
+  return device;
+}
+
+// `options["device"]`: where the dictionary is made that has it, or that several are merged into.
+std::string DeviceTrail::entry_of(const EntryReference& entry, std::vector<Stop>& stops) {
+  const auto display = display_of(entry.container);
+  if (!display || !is_dict_display(*display)) return "";
+  const std::string value = entry_of_display(*display, entry.key);
+  if (!value.empty() || display->find("**") != display->npos || display->find(" | ") != display->npos) {
+    stops.push_back({position_here(), entry.container + "['" + entry.key + "']"});
   }
-  return display ? followed_on(device_entry(*display)) : std::string();
+  return followed_on(value);
 }
 
 std::optional<std::string> DeviceTrail::given_argument(std::string& expression) {

@@ -45,7 +45,10 @@ class DeviceTrail {
   };
   std::optional<Stored> stored_variable(const std::string& name);
   std::optional<std::string> chosen_here(const std::string& name);
-  std::string unpacked(const std::string& name);
+  int cached_property(int type, const std::string& name);
+  std::optional<std::string> display_of(const std::string& name);
+  std::string unpacked(const std::string& expression, std::vector<Stop>& stops);
+  std::string entry_of(const EntryReference& entry, std::vector<Stop>& stops);
   std::optional<std::string> given_argument(std::string& expression);
   Given given_by_caller(const Function& function, const Parameter& parameter);
   Given given_by_only_call(const Function& function, const Parameter& parameter);

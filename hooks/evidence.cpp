@@ -83,7 +83,7 @@ const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
 }
 
 std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
-                                         bool (*accepts)(std::string_view line)) {
+                                         const std::function<bool(std::string_view line)>& accepts) {
   SourceFiles files;
   std::optional<trace::Position> found;
   for (const void* code : inquiry.own_code.code()) {
@@ -92,7 +92,7 @@ std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_vie
     for (const Instruction& one : byte_code.instructions()) {
       if (!loads_name(one, name)) continue;
       const trace::Position at = position_of(code, one.offset);
-      if (accepts != nullptr && !accepts(files.line(at.file, at.line))) continue;
+      if (accepts && !accepts(files.line(at.file, at.line))) continue;
       if (found && (found->line != at.line || found->file != at.file)) return std::nullopt;
       found = at;
     }

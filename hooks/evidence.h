@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,7 +83,7 @@ const void* code_at(const Inquiry& inquiry, const trace::Position& position);
 // The only line of the program that loads a variable or an attribute of this name, of those whose source text is
 // accepted; none where several do.
 std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
-                                         bool (*accepts)(std::string_view line) = nullptr);
+                                         const std::function<bool(std::string_view line)>& accepts = nullptr);
 
 bool is_torch_module(const void* object) noexcept;
 
@@ -111,6 +112,7 @@ void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
+void find_moved_modules(const Inquiry& inquiry, std::size_t operand);
 void find_moved_children(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
@@ -120,6 +122,8 @@ void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
 void find_cache_key(const Inquiry& inquiry, std::size_t operand);
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
 void find_alone_on_device(const Inquiry& inquiry, std::size_t operand);
+void find_taken_out(const Inquiry& inquiry, std::size_t operand);
+void find_weight_put(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);

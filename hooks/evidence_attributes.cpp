@@ -151,11 +151,13 @@ bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Hold
   return true;
 }
 
-// A variable that stands for an attribute: `bias = self.bias`. Of several holders none is sure to be meant.
+// A variable that stands for an attribute, `bias = self.bias`, or for a part of one, `window = self.table[:n]`. Of
+// several holders none is sure to be meant.
 void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
   const void* object = inquiry.search.place(inquiry.search.sighting(operand).place).object;
   const Holding* found = nullptr;
-  const std::vector<Holding> holdings = inquiry.search.holdings_of(object);
+  std::vector<Holding> holdings = inquiry.search.holdings_of(object);
+  if (holdings.empty()) holdings = inquiry.search.holdings_of_base(operand);
   for (const Holding& holding : holdings) {
     if (add_entry_of_global(inquiry, operand, holding)) return;
     if (holding.link.kind != LinkKind::attribute || found != nullptr) return;

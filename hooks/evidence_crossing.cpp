@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hooks/argument_tensors.h"
+#include "hooks/call_frames.h"
 #include "hooks/code_api.h"
 #include "hooks/evidence.h"
 #include "hooks/module_weights.h"
@@ -17,7 +18,6 @@
 #include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
-#include "trace/function_names.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::hooks {
@@ -99,11 +99,25 @@ std::optional<Handed> bound_in(const Inquiry& inquiry, std::size_t operand, cons
   return binding ? std::optional(Handed{binding->at, binding->name}) : std::nullopt;
 }
 
-// Before CPython 3.12 a function of its own, which nobody gives anything by name.
-bool is_comprehension(const void* frame) {
-  const trace::Position at = waits_at(frame);
-  const std::string_view function = runtime.recorder->string(at.function);
-  return trace::function_around(function) != function;
+// `y = y.to(first)`, and then nothing but `loss(scores, y)`: a value that nobody uses where it was taken, so that the
+// line which took it there is the mistake.
+bool is_taken_for_nothing(const Inquiry& inquiry, std::size_t operand, const Handed& crossing) {
+  const trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position moved = runtime.recorder->site(node.site).user;
+  if (node.how != trace::How::moved || moved.file != crossing.at.file || moved.function != crossing.at.function) {
+    return false;
+  }
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  if (!is_identifier(crossing.text) || !assigned_to(statement_at(lines, moved.line), crossing.text)) return false;
+  const std::size_t outer = indentation(lines[enclosing_line(lines, moved.line, "def ")]);
+  for (int k = moved.line + 1; k <= lines.count(); ++k) {
+    if (is_blank(lines[k])) continue;
+    if (indentation(lines[k]) <= outer && outer != 0) break;
+    const bool gives = k >= crossing.at.line && k <= crossing.at.end_line;
+    if (!gives && has_word(lines[k], crossing.text)) return false;
+  }
+  return true;
 }
 
 // Given to the outermost of the functions that work on the other side alone; or returned to one of them; or given by a
@@ -119,7 +133,7 @@ bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
     if (side == Side::both && !crossing) crossing = helped;
     if (side == Side::both || caller == nullptr) break;
     const Carrier carrier = carrier_of(inquiry, operand, frame);
-    if (carrier.name == nullptr && is_comprehension(frame)) {
+    if (carrier.name == nullptr && is_comprehension(waits_at(frame))) {
       frame = caller;
       continue;
     }
@@ -136,7 +150,9 @@ bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
     if (side == Side::there) crossing = handed;
     frame = caller;
   }
-  if (crossing) inquiry.found.add(trace::EvidenceKind::crossing_at, operand, crossing->at, crossing->text);
+  if (crossing && !is_taken_for_nothing(inquiry, operand, *crossing)) {
+    inquiry.found.add(trace::EvidenceKind::crossing_at, operand, crossing->at, crossing->text);
+  }
   return crossing.has_value();
 }
 

@@ -1,4 +1,6 @@
 // Where the program sets a default device, for what a factory made there without being told.
+#include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "hooks/evidence.h"
@@ -20,20 +22,38 @@ bool meets_default(const Inquiry& inquiry, std::size_t operand) {
   return (inquiry.operands[operand].flags & trace::kGenerator) != 0 && file.ends_with(kMode);
 }
 
-bool made_by_default(const trace::OperandRecord& operand) {
+// Where an operand's value begins, on its device; none where it was brought there.
+std::optional<trace::Site> made_at(const trace::OperandRecord& operand) {
   trace::LineageNode node = runtime.recorder->lineage(operand.lineage);
   for (int steps = 0; node.how == trace::How::derived && steps < kMaxSteps; ++steps) {
     node = runtime.recorder->lineage(node.parent);
   }
-  if (node.how != trace::How::created || node.device != operand.device) return false;
-  const trace::Site site = runtime.recorder->site(node.site);
-  return runtime.recorder->string(site.innermost.file).ends_with(kMode);
+  if (node.how != trace::How::created || node.device != operand.device) return std::nullopt;
+  return runtime.recorder->site(node.site);
+}
+
+bool made_by_default(const trace::OperandRecord& operand) {
+  const auto site = made_at(operand);
+  return site && runtime.recorder->string(site->innermost.file).ends_with(kMode);
+}
+
+bool clears(std::string_view line) {
+  return line.find("set_default_device(None)") != line.npos;
+}
+
+// Made without a default device, where another operand was made on one: the only line that has taken it away.
+void find_cleared(const Inquiry& inquiry, std::size_t operand) {
+  if (!made_at(inquiry.operands[operand]) || !std::ranges::any_of(inquiry.operands, made_by_default)) return;
+  const auto found = only_load(inquiry, "set_default_device", clears);
+  if (found) inquiry.found.add(trace::EvidenceKind::default_device_cleared_at, operand, *found, "");
 }
 
 }  // namespace
 
 void find_default_device(const Inquiry& inquiry, std::size_t operand) {
-  if (!made_by_default(inquiry.operands[operand]) && !meets_default(inquiry, operand)) return;
+  const bool by_default = made_by_default(inquiry.operands[operand]);
+  if (!by_default) find_cleared(inquiry, operand);
+  if (!by_default && !meets_default(inquiry, operand)) return;
   const auto found = only_load(inquiry, "set_default_device");
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_at, operand, *found, "");
 }

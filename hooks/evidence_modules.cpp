@@ -73,12 +73,25 @@ void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* 
   }
 }
 
-// The variable that the outermost module goes by, in the program's own frames.
+// The variable that the outermost module goes by, in the program's own frames; or else the only attribute of an object
+// that keeps it, and is no module.
 void find_module_binding(const Inquiry& inquiry, std::size_t operand, const void* root) {
   const std::uint32_t at = inquiry.search.find_place(root);
-  if (at == kNoPlace || !inquiry.search.is_root(at)) return;
-  const auto binding = binding_at(inquiry, operand, inquiry.search.place(at));
-  if (binding) inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, binding->at, binding->name);
+  if (at == kNoPlace) return;
+  if (inquiry.search.is_root(at)) {
+    const auto binding = binding_at(inquiry, operand, inquiry.search.place(at));
+    if (binding) return inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, binding->at, binding->name);
+  }
+  std::optional<Binding> kept;
+  for (const Holding& holding : inquiry.search.holdings_of(root)) {
+    const std::uint32_t place = inquiry.search.find_place(holding.holder);
+    if (holding.link.kind != LinkKind::attribute || place == kNoPlace || is_torch_module(holding.holder)) continue;
+    const auto stored = attribute_store(inquiry, operand, holding.holder, holding.link.name);
+    if (!stored) continue;  // a bound method, which keeps its object, too
+    if (kept) return;
+    kept = Binding{*stored, inquiry.search.path_to(place) + written(holding.link)};
+  }
+  if (kept) inquiry.found.add(trace::EvidenceKind::module_bound_at, operand, kept->at, kept->name);
 }
 
 // A weight that is not where most of its model is.

@@ -1,11 +1,13 @@
-// An object that is no module and moves itself: `batch.to(device)` makes a new batch of what it keeps, and hands one
-// part on as it is; or it moves what it keeps in place, and forgets one. Read from the source of the method.
+// An object that moves itself: `batch.to(device)` makes a new batch of what it keeps, and hands one part on as it is;
+// or it moves what it keeps in place, and forgets one, as a module does that overrides cuda(). Read from the source of
+// the method.
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
@@ -22,6 +24,8 @@ namespace devsan::hooks {
 
 namespace {
 
+constexpr int kMaxDepth = 32;
+constexpr int kSeveral = 2;  // lines of a method that does not say by its name that it moves its object
 constexpr std::array<std::string_view, 6> kMovers = {"to", "cuda", "cpu", "to_device", "move_to", "pin_memory"};
 
 bool is_mover(const void* code) {
@@ -115,6 +119,7 @@ std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const vo
   SourceFiles files;
   std::optional<SourceLines> lines;
   std::optional<trace::Position> found;
+  int count = 0;
   const ByteCode byte_code(code);
   for (const Instruction& one : byte_code.instructions()) {
     if (one.operation != Operation::load_attribute) continue;
@@ -129,34 +134,78 @@ std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const vo
     }
     MovedOn moved(search, at);
     if (moves) visit_links(const_cast<void*>(holder), moved);
-    if (moved.any) found = at;
+    if (!moved.any) continue;
+    found = at;
+    ++count;
   }
-  return found;
+  return is_mover(code) || count >= kSeveral ? found : std::nullopt;
+}
+
+// An object, and what it calls an operand, or what that belongs to.
+struct Part {
+  const void* holder;
+  const void* name;
+};
+
+// The objects that are no modules, and the modules, that may move an operand by a method of their own: the nearest
+// first.
+std::vector<Part> parts_around(const Inquiry& inquiry, std::size_t operand) {
+  const ObjectSearch& search = inquiry.search;
+  std::vector<Part> parts;
+  std::uint32_t at = search.sighting(operand).place;
+  while (at != kNoPlace && !search.is_root(at) && search.place(at).link.kind != LinkKind::attribute) {
+    at = search.place(at).parent;
+  }
+  if (at != kNoPlace && !search.is_root(at)) {
+    const void* holder = search.place(search.place(at).parent).object;
+    if (!is_torch_module(holder)) parts.push_back({holder, search.place(at).link.name});
+  }
+  for (const Holding& holding : search.holdings_of(inquiry.object_of(operand))) {
+    const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
+    if (attribute) parts.push_back({holding.holder, holding.link.name});
+  }
+  const Holding* owner = search.owner(inquiry.identities[operand].object);
+  const void* module = owner != nullptr ? owner->holder : nullptr;
+  for (int depth = 0; module != nullptr && depth < kMaxDepth; ++depth) {
+    for (const Holding& holding : search.holdings_of(module)) {
+      const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
+      if (attribute) parts.push_back({holding.holder, holding.link.name});
+    }
+    const Holding* parent = search.parent_module(module);
+    if (parent != nullptr) parts.push_back({parent->holder, parent->link.name});
+    module = parent != nullptr ? parent->holder : nullptr;
+  }
+  return parts;
+}
+
+// What a method makes, it may well make where it belongs.
+bool is_constructor(const void* code) {
+  return is_name(field<const void*>(code, code_members.name), "__init__");
+}
+
+bool find_in_methods(const Inquiry& inquiry, std::size_t operand, const Part& part) {
+  char buffer[256];
+  const std::string attribute(text_of(part.name, buffer, sizeof buffer));
+  if (attribute.empty()) return false;
+  for (const void* function : functions_of_type(type_of(part.holder))) {
+    const void* code = code_of_function(function);
+    if (code_arguments(code) < 1 || is_constructor(code)) continue;
+    std::optional<trace::Position> position;
+    if (is_mover(code)) position = handed_on(code, part.holder, attribute);
+    if (!position) position = forgotten_by(inquiry.search, code, part.holder, attribute);
+    if (!position) continue;
+    inquiry.found.add(trace::EvidenceKind::left_by_own_move, operand, *position,
+                      std::string(short_type_name(part.holder)) + "." + attribute);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 void find_own_move(const Inquiry& inquiry, std::size_t operand) {
-  const ObjectSearch& search = inquiry.search;
-  std::uint32_t at = search.sighting(operand).place;
-  while (at != kNoPlace && !search.is_root(at) && search.place(at).link.kind != LinkKind::attribute) {
-    at = search.place(at).parent;
-  }
-  if (at == kNoPlace || search.is_root(at)) return;
-  const void* holder = search.place(search.place(at).parent).object;
-  if (is_torch_module(holder)) return;
-  char buffer[256];
-  const std::string attribute(text_of(search.place(at).link.name, buffer, sizeof buffer));
-  for (const void* function : functions_of_type(type_of(holder))) {
-    const void* code = code_of_function(function);
-    if (!is_mover(code)) continue;
-    auto position = handed_on(code, holder, attribute);
-    if (!position) position = forgotten_by(search, code, holder, attribute);
-    if (!position) continue;
-    inquiry.found.add(trace::EvidenceKind::left_by_own_move, operand, *position,
-                      std::string(short_type_name(holder)) + "." + attribute);
-    return;
-  }
+  const std::vector<Part> parts = parts_around(inquiry, operand);
+  std::ranges::any_of(parts, [&](const Part& part) { return find_in_methods(inquiry, operand, part); });
 }
 
 }  // namespace devsan::hooks

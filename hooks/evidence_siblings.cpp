@@ -14,6 +14,7 @@
 #include "hooks/code_api.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
+#include "hooks/listing.h"
 #include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -115,15 +116,31 @@ class MovedEntries final : public LinkVisitor {
   std::map<trace::SiteId, Move> moves_;
 };
 
+// Those of a frame's variables whose names stand in a text.
+class NamedEntries final : public LinkVisitor {
+ public:
+  NamedEntries(const Inquiry& inquiry, const void* own, const Wanted& wanted, std::string_view names)
+      : moved(inquiry, own, wanted), names_(names) {}
+  MovedEntries moved;
+  bool link(const Link& link, void* object) override {
+    return !has_word(names_, written(link)) || moved.link(link, object);
+  }
+
+ private:
+  const std::string_view names_;
+};
+
 // The line of the function at `site` that makes a new object of the holder's type.
 std::optional<trace::Position> rebuilt_at(const Inquiry& inquiry, const trace::Position& moved, const void* holder) {
   const void* code = code_at(inquiry, moved);
   if (code == nullptr) return std::nullopt;
   std::optional<trace::Position> found;
+  SourceFiles files;
   const ByteCode byte_code(code);
   for (const Instruction& one : byte_code.instructions()) {
     if (one.operation != Operation::load_variable || !is_name(one.operand, short_type_name(holder))) continue;
     const trace::Position at = position_of(code, one.offset);
+    if (call_in(files.line(at.file, at.line), short_type_name(holder)) == std::string_view::npos) continue;
     if (found && found->line != at.line) return std::nullopt;
     found = at;
   }
@@ -131,26 +148,22 @@ std::optional<trace::Position> rebuilt_at(const Inquiry& inquiry, const trace::P
 }
 
 // `for key in ("exp_avg", "exp_avg_sq"):` around the move: names that are written out, and this one is not among them.
-void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved) {
+void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved, const Link& sibling) {
   const std::uint32_t at = inquiry.search.sighting(operand).place;
-  if (at == kNoPlace || inquiry.search.place(at).link.name == nullptr) return;
-  const auto loop = loop_around(moved);
-  if (!loop) return;
-  SourceFiles files;
-  const SourceLines lines(files.whole(loop->file));
-  const std::string head = statement_at(lines, loop->line);
+  if (at == kNoPlace || inquiry.search.place(at).link.name == nullptr || sibling.name == nullptr) return;
+  const auto listed = Listing(moved, 0).find();
+  if (!listed) return;
   char buffer[256];
   const std::string name(text_of(inquiry.search.place(at).link.name, buffer, sizeof buffer));
-  const bool written_out = head.find(" in (\"") != head.npos || head.find(" in ('") != head.npos ||
-                           head.find(" in [\"") != head.npos || head.find(" in ['") != head.npos;
-  if (!written_out || has_word(head, name)) return;
-  inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, *loop, name);
+  const std::string other(text_of(sibling.name, buffer, sizeof buffer));
+  if (!mentions_name(listed->text, other) || mentions_name(listed->text, name)) return;
+  inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, listed->at, name);
 }
 
 void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link, const void* holder) {
   const trace::Position moved = runtime.recorder->site(site).user;
   inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(link));
-  add_names_listed(inquiry, operand, moved);
+  add_names_listed(inquiry, operand, moved, link);
   if (holder == nullptr) return;
   if (const auto at = rebuilt_at(inquiry, moved, holder)) {
     inquiry.found.add(trace::EvidenceKind::rebuilt_at, operand, *at, short_type_name(holder));
@@ -232,6 +245,16 @@ bool is_rest_of_arguments(const Inquiry& inquiry, const void* holder) {
   return is_argument(root) && root.link.index >= code_named_arguments(frame_code(root.frame));
 }
 
+// `{k: v.to(device) for k, v in kwargs.items()}`: whether the line goes through all that the container's variable has.
+bool goes_through(const Inquiry& inquiry, trace::SiteId site, const void* holder) {
+  const trace::Position moved = runtime.recorder->site(site).user;
+  SourceFiles files;
+  const std::string statement = statement_at(SourceLines(files.whole(moved.file)), moved.line);
+  const std::size_t in = statement.find(" in ");
+  const Link& variable = inquiry.search.place(inquiry.search.find_place(holder)).link;
+  return in != statement.npos && has_word(std::string_view(statement).substr(in), written(variable));
+}
+
 // One line that moved several arguments went through them all, and passed this one over. A single argument proves
 // nothing: what else the function was given need not come from the same place.
 constexpr int kSeveral = 2;
@@ -246,6 +269,29 @@ void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wan
   entries.stop_after(code_all_arguments(frame_code(root.frame)));
   visit_frame(root.frame, false, entries);
   if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link, nullptr);
+}
+
+// `for x, y, mask in prefetch(loader):` gave the operand, or what it was computed from, its name beside others that the
+// function which is called there has moved.
+bool find_among_unpacked(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, std::uint32_t at) {
+  if (at == kNoPlace || !inquiry.search.is_root(at) || inquiry.search.place(at).frame == nullptr) return false;
+  const Place& root = inquiry.search.place(at);
+  const auto binding = binding_at(inquiry, operand, root);
+  if (!binding) return false;
+  SourceFiles files;
+  const std::string statement = statement_at(SourceLines(files.whole(binding->at.file)), binding->at.line);
+  const std::string_view text = statement;
+  const std::size_t targets = text.find(text.starts_with("for ") ? " in " : " = ");
+  if (targets == text.npos || !has_word(text.substr(0, targets), binding->name)) return false;
+  NamedEntries entries(inquiry, root.object, wanted, text.substr(0, targets));
+  visit_frame(root.frame, is_module_body(frame_code(root.frame)), entries);
+  const auto* move = entries.moved.usual(1);
+  if (move == nullptr) return false;
+  const std::string_view function = runtime.recorder->string(runtime.recorder->site(move->first).user.function);
+  const std::string_view own = function.substr(function.rfind('.') + 1);
+  if (call_in(text.substr(targets), own) == text.npos) return false;
+  add(inquiry, operand, move->first, move->second.link, nullptr);
+  return true;
 }
 
 // A batch whose own entries are containers: what was moved is one step further in. That says something only of a
@@ -273,8 +319,10 @@ bool find_among_holders(const Inquiry& inquiry, std::size_t operand, const Wante
     MovedEntries entries(inquiry, object, wanted);
     visit_links(const_cast<void*>(holder), entries);
     if (entries.stopped()) continue;
-    const auto* move = entries.usual(is_rest_of_arguments(inquiry, holder) ? kSeveral : 1);
+    const auto* move = entries.usual(1);
     if (move == nullptr) continue;
+    const bool single = move->second.count < kSeveral && is_rest_of_arguments(inquiry, holder);
+    if (single && !goes_through(inquiry, move->first, holder)) continue;
     add(inquiry, operand, move->first, move->second.link, holder);
     find_passed_over(inquiry, operand, runtime.recorder->site(move->first).user, holders.way_from(k));
     return true;
@@ -310,8 +358,11 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
   if (const Holding* owner = inquiry.search.owner(object)) holders.all.push_back({owner->holder, Holders::kOperand});
   if (find_among_holders(inquiry, operand, wanted, object, holders)) return;
   find_among_arguments(inquiry, operand, wanted);
+  const Ancestor& ancestor = inquiry.search.ancestor(operand);
+  if (find_among_unpacked(inquiry, operand, wanted, inquiry.search.sighting(operand).place)) return;
+  if (ancestor.certain && find_among_unpacked(inquiry, operand, wanted, ancestor.place)) return;
   if (!holders.all.empty()) return;
-  find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, inquiry.search.ancestor(operand)));
+  find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, ancestor));
 }
 
 void find_ancestor(const Inquiry& inquiry, std::size_t operand) {

@@ -36,10 +36,13 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_moved_siblings(inquiry, k);
     find_own_move(inquiry, k);
     find_moved_children(inquiry, k);
+    find_moved_modules(inquiry, k);
     find_generator(inquiry, k);
     find_default_device(inquiry, k);
     find_entry_puts(inquiry, k);
     find_cache_key(inquiry, k);
+    find_taken_out(inquiry, k);
+    find_weight_put(inquiry, k);
     find_closure_of_copy(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);

@@ -7,18 +7,13 @@
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/tensor_fields.h"
+#include "hooks/tensor_objects.h"
 #include "hooks/waiting_calls.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::hooks {
 
 namespace {
-
-// THPDevice::device, of a torch.device: its type and its index.
-c10::Device device_of(const void* object) noexcept {
-  constexpr std::ptrdiff_t kField = 16;
-  return {static_cast<c10::DeviceType>(field<std::int8_t>(object, kField)), field<std::int8_t>(object, kField + 1)};
-}
 
 // A torch.device among a function's arguments says where it is to work.
 class ToldDevice final : public LinkVisitor {
@@ -29,7 +24,7 @@ class ToldDevice final : public LinkVisitor {
   trace::DeviceSlot device = trace::DeviceSlot::none;
   bool link(const Link& link, void* object) override {
     const bool argument = link.kind == LinkKind::local && link.index < arguments_;
-    if (argument && type_name(object) == "torch.device") device = device_slot(device_key(device_of(object)));
+    if (const auto told = argument ? device_in(object) : std::nullopt) device = device_slot(device_key(*told));
     return device == trace::DeviceSlot::none;
   }
 

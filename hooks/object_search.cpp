@@ -243,6 +243,17 @@ std::vector<Holding> ObjectSearch::holdings_of(const void* object) const {
   return all;
 }
 
+std::vector<Holding> ObjectSearch::holdings_of_base(std::size_t operand) const {
+  const c10::TensorImpl* itself = identities_[operand].tensor;
+  const c10::StorageImpl* storage = itself != nullptr ? TensorFields::storage(itself) : nullptr;
+  std::vector<Holding> all;
+  for (const Holding& holding : holdings_) {
+    const c10::TensorImpl* tensor = storage != nullptr ? tensor_at(holding.object) : nullptr;
+    if (tensor != nullptr && tensor != itself && TensorFields::storage(tensor) == storage) all.push_back(holding);
+  }
+  return all;
+}
+
 std::string ObjectSearch::path_to(std::uint32_t index) const {
   const Place& at = places_[index];
   return (at.parent == index ? std::string() : path_to(at.parent)) + written(at.link);

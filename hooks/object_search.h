@@ -96,6 +96,8 @@ class ObjectSearch final : public LinkVisitor {
   // Who keeps an operand, the tensor that a temporary was made from, or an object that leads on, otherwise than as a
   // child, parameter or buffer: the nearest first.
   std::vector<Holding> holdings_of(const void* object) const;
+  // Who keeps another tensor over an operand's memory, as its base.
+  std::vector<Holding> holdings_of_base(std::size_t operand) const;
   std::uint32_t find_place(const void* object) const;
   // The tensor that a Python object is; null where it is none.
   const c10::TensorImpl* tensor_at(const void* object) const;

@@ -15,12 +15,6 @@ constexpr int kMaxStatementLines = 24;
 
 using trace::is_word;
 
-std::string_view trimmed(std::string_view text) noexcept {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
-}
-
 // Follows brackets and strings through a text.
 class Nesting {
  public:
@@ -86,6 +80,12 @@ void append_code(std::string& code, std::string_view line, Nesting& nesting) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
 
 bool is_identifier(std::string_view text) noexcept {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
@@ -192,13 +192,20 @@ std::string code_text(const SourceLines& lines, const trace::Position& at) {
   return text;
 }
 
+namespace {
+
+// "name" of `torch.device(name)`; any other expression as it is.
+std::string_view inside_device(std::string_view expression) {
+  constexpr std::string_view kMade = "torch.device(";
+  if (!expression.starts_with(kMade) || !expression.ends_with(')')) return expression;
+  return trimmed(expression.substr(kMade.size(), expression.size() - kMade.size() - 1));
+}
+
+}  // namespace
+
 std::string device_reference(std::string_view expression) {
   constexpr std::string_view kDevice = ".device";
-  constexpr std::string_view kMade = "torch.device(";
-  expression = trimmed(expression);
-  if (expression.starts_with(kMade) && expression.ends_with(')')) {
-    expression = trimmed(expression.substr(kMade.size(), expression.size() - kMade.size() - 1));
-  }
+  expression = inside_device(trimmed(expression));
   if (expression.ends_with(kDevice) && expression != "self.device") expression.remove_suffix(kDevice.size());
   const bool path = !expression.empty() && std::isdigit(static_cast<unsigned char>(expression.front())) == 0 &&
                     std::ranges::all_of(expression, [](char c) { return is_word(c) || c == '.'; });
@@ -234,7 +241,8 @@ std::string device_expression(std::string_view call) {
       if (expression.find('=') != expression.npos || expression.starts_with('*')) continue;
       const bool type = expression.starts_with("torch.") && !expression.starts_with("torch.device");
       if (type || expression.find("dtype") != expression.npos) continue;  // a move to another type
-      std::string one = device_reference(expression);
+      std::string one(entry_reference(expression) ? trimmed(expression) : std::string_view());
+      if (one.empty()) one = device_reference(expression);
       if (one.empty() || (!found.empty() && one != found)) return "";
       found = std::move(one);
     }
@@ -242,29 +250,58 @@ std::string device_expression(std::string_view call) {
   return found.empty() ? unpacked_argument(call) : found;
 }
 
-std::string device_entry(std::string_view display) {
+bool is_dict_display(std::string_view text) noexcept {
+  text = trimmed(text);
+  return text.starts_with("dict(") || text.starts_with('{');
+}
+
+std::string entry_of_display(std::string_view display, std::string_view key) {
   display = trimmed(display);
   const bool by_call = display.starts_with("dict(");
-  if (!by_call && !display.starts_with('{')) return "";
+  if (!is_dict_display(display)) return "";
   const auto entries = arguments_at(display, by_call ? 4 : 0);
   if (!entries) return "";
   for (const std::string& entry : *entries) {
     const std::size_t colon = entry.find(by_call ? '=' : ':');
     if (colon == entry.npos) continue;
-    const std::string_view key = trimmed(std::string_view(entry).substr(0, colon));
-    if (key != "device" && key != "\"device\"" && key != "'device'") continue;
-    return std::string(trimmed(std::string_view(entry).substr(colon + 1)));
+    std::string_view name = trimmed(std::string_view(entry).substr(0, colon));
+    const bool quoted = name.size() > 1 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front();
+    if (quoted) name = name.substr(1, name.size() - 2);
+    if (name == key && quoted != by_call) return std::string(trimmed(std::string_view(entry).substr(colon + 1)));
   }
   return "";
 }
 
-bool has_word(std::string_view text, std::string_view name) noexcept {
+std::optional<EntryReference> entry_reference(std::string_view expression) {
+  expression = inside_device(trimmed(expression));
+  const std::size_t open = expression.find('[');
+  if (open == expression.npos || expression.size() < open + 5 || !expression.ends_with(']')) return std::nullopt;
+  const std::string_view container = expression.substr(0, open);
+  const std::string_view key = expression.substr(open + 1, expression.size() - open - 2);
+  const bool quoted = (key.front() == '"' || key.front() == '\'') && key.back() == key.front();
+  if (!quoted || device_reference(container) != container) return std::nullopt;
+  return EntryReference{std::string(container), std::string(key.substr(1, key.size() - 2))};
+}
+
+namespace {
+
+bool has_name(std::string_view text, std::string_view name, bool attributes) noexcept {
   for (std::size_t at = text.find(name); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
     const std::size_t behind = at + name.size();
-    const bool begins = at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.');
+    const bool begins = at == 0 || (!is_word(text[at - 1]) && (attributes || text[at - 1] != '.'));
     if (begins && (behind == text.size() || !is_word(text[behind]))) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool has_word(std::string_view text, std::string_view name) noexcept {
+  return has_name(text, name, false);
+}
+
+bool mentions_name(std::string_view text, std::string_view name) noexcept {
+  return has_name(text, name, true);
 }
 
 std::optional<EntryStore> entry_stored(std::string_view statement) {

@@ -27,6 +27,9 @@ class SourceLines {
 
 bool is_identifier(std::string_view text) noexcept;
 
+// Without the blanks around it.
+std::string_view trimmed(std::string_view text) noexcept;
+
 // The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
 std::string statement_at(const SourceLines& lines, int line);
 
@@ -68,11 +71,24 @@ std::string device_reference(std::string_view expression);
 // do, or a literal does.
 std::string device_expression(std::string_view call);
 
-// "dev" of `dict(dtype=kind, device=dev)` and of `{"device": dev}`; empty where there is none.
-std::string device_entry(std::string_view display);
+// Whether a text is `dict(…)` or `{…}`, or several of them merged.
+bool is_dict_display(std::string_view text) noexcept;
 
-// Whether a text has this name in it, as a whole word.
+// With "device": "dev" of `dict(dtype=kind, device=dev)` and of `{"device": dev}`; empty where there is none.
+std::string entry_of_display(std::string_view display, std::string_view key);
+
+// `options["device"]` and `self.options["device"]`.
+struct EntryReference {
+  std::string container;
+  std::string key;
+};
+std::optional<EntryReference> entry_reference(std::string_view expression);
+
+// Whether a text has this name in it, as a whole word: a variable, or in quotes.
 bool has_word(std::string_view text, std::string_view name) noexcept;
+
+// The same, or as an attribute of whatever object.
+bool mentions_name(std::string_view text, std::string_view name) noexcept;
 
 // "grids", "key" and "made" of `grids[key] = made`, also where there are other targets. None for any other statement.
 struct EntryStore {

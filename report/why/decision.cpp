@@ -33,6 +33,10 @@ bool is_final(const Decision& decision) {
   return !decision.standard.empty() || names_device_itself(decision.at);
 }
 
+bool is_entry(const Decision& decision) {
+  return decision.name.ends_with("']");
+}
+
 bool is_device_argument(const Decision& decision) {
   constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
   const auto is_part = [&](std::string_view name) { return decision.name.find(name) != decision.name.npos; };

@@ -24,6 +24,8 @@ const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind ki
 
 // Whether the line says the device in so many words, or leaves it at its default, rather than handing it on.
 bool is_final(const Decision& decision);
+// An entry of a dictionary of settings, which is made in this line.
+bool is_entry(const Decision& decision);
 // An argument that says a device by its name. One that goes by another name is a tensor or a model, whose device is
 // followed for good reasons mostly.
 bool is_device_argument(const Decision& decision);

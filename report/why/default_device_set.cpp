@@ -21,11 +21,29 @@ bool is_beginning(const Frame& place) {
   return place.function == "<module>" || place.function == "main";
 }
 
+// `set_default_device(None)` after a block, where there was one before.
+std::optional<Explanation> cleared(const Pair& pair, const Finding& finding) {
+  const Evidence* line = place_of(pair.odd, trace::EvidenceKind::default_device_cleared_at, finding);
+  const LineageStep* made = left_to_choose(pair.odd);
+  const LineageStep* before = left_to_choose(pair.wanted);
+  if (line == nullptr || made == nullptr || before == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(line->at, pair.odd,
+               "This line takes the default device away. " + mention_first(pair.odd) + ", made after that in " +
+                   short_place(made->at) + ", is on " + spoken_device(pair.odd.device) + "; " + mention(pair.wanted) +
+                   ", made before in " + short_place(before->at) + ", is on " + spoken_device(pair.wanted.device) +
+                   "."),
+      Fix{line->at.file, line->at.line,
+          "Set the one again that there was: keep `torch.get_default_device()` before it is changed; or change it by "
+          "`with torch.device(...):`, which does that by itself."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> default_device_set(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (auto told = cleared(*pair, finding)) return told;
   for (const Operand* operand : {&pair->odd, &pair->wanted}) {
     const Operand& other = operand == &pair->odd ? pair->wanted : pair->odd;
     const Evidence* set = place_of(*operand, trace::EvidenceKind::default_device_at, finding);

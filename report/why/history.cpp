@@ -9,6 +9,7 @@
 #include "report/why/edit.h"
 #include "trace/function_names.h"
 #include "trace/odd_operand.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 
@@ -102,6 +103,21 @@ bool names_device_itself(const Frame& place) {
 bool made_like_another(const Frame& place) {
   const std::string text = text_at(place);
   return text.find("_like(") != text.npos || text.find(".new_") != text.npos;
+}
+
+bool is_device_of_value(const Frame& place) {
+  constexpr std::string_view kDevice = ".device";
+  constexpr std::array<std::string_view, 7> kSettings = {"self", "torch", "arg", "cfg", "conf", "opt", "param"};
+  const std::string_view line = statement_of(place.source);
+  for (std::size_t at = line.find(kDevice); at != line.npos; at = line.find(kDevice, at + 1)) {
+    const std::size_t behind = at + kDevice.size();
+    if (at == 0 || (behind < line.size() && trace::is_word(line[behind]))) continue;
+    const std::size_t begin = line.find_last_of(" (=,.", at - 1) + 1;
+    const std::string_view name = line.substr(begin, at - begin);
+    const auto is_part = [name](std::string_view one) { return name.find(one) != name.npos; };
+    if (!name.empty() && !std::ranges::any_of(kSettings, is_part)) return true;
+  }
+  return false;
 }
 
 bool is_constructor(const Frame& place) {

@@ -40,6 +40,8 @@ bool is_running(const Frame& place, const Finding& finding);
 bool names_device(const Frame& place);
 // Whether it says so in so many words, as `device="cpu"` and `.cuda()` do; `device=x.device` follows something else.
 bool names_device_itself(const Frame& place);
+// `Cache(size, ids.device)`: the device of another value, and no setting.
+bool is_device_of_value(const Frame& place);
 // Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.

@@ -21,6 +21,12 @@ bool follows_device(const LineageStep& arrival) {
   return arrival.how == trace::How::created && (names_device(arrival.at) || made_like_another(arrival.at));
 }
 
+// A function that led to it does not run any more: another call than this one.
+bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
+  const auto has_ended = [&](const Frame& call) { return !is_running(call, finding); };
+  return std::ranges::any_of(arrival.calls, has_ended);
+}
+
 // Whether this call asks for the device where the value is missed: an entry made by this call would have been right.
 // With two accelerators each call asks for its own, or nobody would have needed the second.
 bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const Finding& finding) {
@@ -31,9 +37,13 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
              return wanted && place.source.find(operand.name + ".device") != std::string::npos;
            });
   };
-  return names_wanted(arrival.at) || std::ranges::any_of(pair.odd.evidence, [&](const Evidence& evidence) {
-           return evidence.kind == trace::EvidenceKind::device_from && names_wanted(evidence.at);
-         });
+  const auto is_given = [&](const Evidence& evidence) {
+    if (evidence.kind != trace::EvidenceKind::device_from) return false;
+    // `table(n, x.device)`: by a value that is no operand, after somebody else had asked before.
+    const bool by_value = same_function(evidence.at, *finding.where) && is_device_of_value(evidence.at);
+    return names_wanted(evidence.at) || (by_value && was_called_otherwise(arrival, finding));
+  };
+  return names_wanted(arrival.at) || std::ranges::any_of(pair.odd.evidence, is_given);
 }
 
 // "device" of `torch.arange(n, device=device)`, where that can be written into the line of the key.

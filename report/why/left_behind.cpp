@@ -2,6 +2,8 @@
 // shadow weights of an EMA, a target network, an optimizer's copy of the parameters, the unmoved tensor under a second
 // name.
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "report/frames.h"
 #include "report/statement_text.h"
@@ -9,13 +11,14 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::report::why {
 namespace {
 
 bool is_same_step(const LineageStep& one, const LineageStep& other) {
-  const bool same_call =
-      same_line(one.at, other.at) && one.at.column == other.at.column && one.at.function == other.at.function;
+  const bool same_call = same_line(one.at, other.at) && one.at.column == other.at.column &&
+                         one.at.function == other.at.function && std::ranges::equal(one.calls, other.calls, same_line);
   return same_call && same_line(one.innermost, other.innermost) && one.op == other.op && one.how == other.how &&
          one.device == other.device;
 }
@@ -35,6 +38,14 @@ const LineageStep* move_after(const Operand& operand, std::size_t shared) {
   return nullptr;
 }
 
+// What a layer computes is no copy of its weights, which another layer, made by the same line, may have left.
+bool is_computed_by_layer(const LineageStep& step) {
+  constexpr std::array<std::string_view, 12> kLayers = {"linear", "matmul",  "mm",          "addmm",
+                                                        "bmm",    "baddbmm", "convolution", "conv1d",
+                                                        "conv2d", "conv3d",  "embedding",   "mv"};
+  return std::ranges::find(kLayers, trace::operator_base_name(step.op)) != kLayers.end();
+}
+
 // A copy taken before the original moved on: the line that took it.
 std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& pair) {
   const std::size_t shared = shared_steps(pair.odd, pair.wanted);
@@ -44,7 +55,7 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
   if (move == nullptr || move_after(pair.odd, shared) != nullptr || !is_changeable(taken.at, finding)) {
     return std::nullopt;
   }
-  if (made_in_failing_call(taken, finding)) return std::nullopt;
+  if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken)) return std::nullopt;
   RootCause cause = cause_at(taken.at, pair.odd,
                              "This line takes a copy while the value is still on " + spoken_device(pair.odd.device) +
                                  ". What it was taken from moves to " + pair.wanted.device + " later, in " +

@@ -14,9 +14,17 @@
 namespace devsan::report::why {
 namespace {
 
-// What the function that moves the others makes by itself has not come with them.
+// `{k: v.to(device) if v.is_floating_point() else v for k, v in batch.items()}`
+bool goes_through_all(const Frame& place) {
+  const std::size_t loop = place.source.find(" for ");
+  return loop != std::string::npos && place.source.find(" in ", loop) != std::string::npos;
+}
+
+// What the function that moves the others makes by itself has not come with them, unless it is among all that the
+// function has made before, and goes through.
 bool made_beside_move(const Operand& odd, const Evidence& sibling) {
-  return !odd.lineage.empty() && same_function(odd.lineage.back().at, sibling.at);
+  if (odd.lineage.empty() || !same_function(odd.lineage.back().at, sibling.at)) return false;
+  return !goes_through_all(sibling.at) || odd.lineage.back().at.line >= sibling.at.line;
 }
 
 // A function that goes by types has none for what holds the operand.

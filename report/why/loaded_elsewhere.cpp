@@ -1,4 +1,6 @@
 // `torch.load` puts each tensor on the device it was saved from, or where `map_location` says.
+#include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -12,6 +14,32 @@ bool is_load(const LineageStep& step) {
          call_at(step.at).find("torch.load(") != std::string::npos;
 }
 
+// `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
+// to where it belongs. One that keeps its part as it came, in another function, is the mistake.
+const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const Finding& finding) {
+  const bool to_host =
+      load.at.source.find("\"cpu\"") != std::string::npos || load.at.source.find("'cpu'") != std::string::npos;
+  if (!odd.on_cpu() || !to_host || evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
+  const auto is_keeper = [&](const Frame& place) {
+    const auto assigned = split_assignment(place.source);
+    return is_changeable(place, finding) && !same_function(place, load.at) && !is_constructor(place) && assigned &&
+           assigned->target.starts_with("self.");
+  };
+  if (const LineageStep& newest = odd.lineage.front(); is_keeper(newest.at)) return &newest.at;
+  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  return stored != nullptr && is_keeper(stored->at) ? &stored->at : nullptr;
+}
+
+Explanation kept(const Frame& place, const LineageStep& load, const Pair& pair) {
+  return {
+      cause_at(place, pair.odd,
+               "This line keeps " + mention(pair.odd) + " as it was loaded, on the CPU, as `map_location` says in " +
+                   short_place(load.at) + ". What it meets is on " + pair.wanted.device + "."),
+      Fix{place.file, place.line,
+          "Move what is kept here to where it is used, `.to('" + pair.wanted.device +
+              "')`, or copy it into what was there with `copy_()`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
@@ -19,6 +47,7 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   if (arrival == nullptr || !is_load(*arrival) || !is_changeable(arrival->at, finding)) return std::nullopt;
+  if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
   const bool mapped = arrival->at.source.find("map_location") != std::string::npos;
   RootCause cause = cause_at(arrival->at, pair->odd,
                              mention_first(pair->odd) + " is loaded here, to " + spoken_device(pair->odd.device) +

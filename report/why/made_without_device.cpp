@@ -1,7 +1,6 @@
 // Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
 // use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "report/frames.h"
@@ -11,7 +10,6 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
-#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -29,22 +27,6 @@ Explanation told_from(const Decision& decided, const Pair& pair, const LineageSt
           Fix{decided.at.file, decided.at.line,
               change_of(decided, pair, finding) + "; or make it on " + spoken_device(pair.wanted.device) + " in " +
                   short_place(origin.at) + ", whatever is given."}};
-}
-
-// `Cache(size, ids.device)`: the device of another value, and no setting.
-bool is_device_of_value(const Frame& place) {
-  constexpr std::string_view kDevice = ".device";
-  constexpr std::array<std::string_view, 7> kSettings = {"self", "torch", "arg", "cfg", "conf", "opt", "param"};
-  const std::string_view line = statement_of(place.source);
-  for (std::size_t at = line.find(kDevice); at != line.npos; at = line.find(kDevice, at + 1)) {
-    const std::size_t behind = at + kDevice.size();
-    if (at == 0 || (behind < line.size() && trace::is_word(line[behind]))) continue;
-    const std::size_t begin = line.find_last_of(" (=,.", at - 1) + 1;
-    const std::string_view name = line.substr(begin, at - begin);
-    const auto is_part = [name](std::string_view one) { return name.find(one) != name.npos; };
-    if (!name.empty() && !std::ranges::any_of(kSettings, is_part)) return true;
-  }
-  return false;
 }
 
 // A constructor makes what it keeps for all that will use it. Where these are on several accelerators, no device that
@@ -140,10 +122,9 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
             move_call(pair->odd, pair->wanted) + "`";
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
-  if (const Evidence* attribute = left_attribute(*origin, *pair, finding)) {
-    return made_on_attribute(*attribute, *origin, *pair);
-  }
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  const Evidence* attribute = left_attribute(*origin, *pair, finding);
+  if (attribute != nullptr && !(decided && is_entry(*decided))) return made_on_attribute(*attribute, *origin, *pair);
   if (decided && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
   if (decided) return told_from(*decided, *pair, *origin, finding);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};

@@ -4,6 +4,7 @@
 
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -71,6 +72,46 @@ Explanation put_after_move(const Frame& call, const Evidence& bound, const Opera
                   "` once more after this line: `" + bound.text + ".to('" + tensor.device + "')`."}};
 }
 
+// Where a weight was made; of one that was computed, as class weights are, the last line: the first may be that of the
+// data. Null where nothing is known.
+const LineageStep* birth_of(const Operand& weight) {
+  if (weight.lineage.empty()) return nullptr;
+  return weight.lineage.front().how == trace::How::derived ? &weight.lineage.front() : &weight.lineage.back();
+}
+
+// `metric = Metric().to(device)`
+bool moves(const Frame& place) {
+  return place.source.find(".to(") != std::string::npos || place.source.find(".cuda(") != std::string::npos;
+}
+
+// A method of the module that owns it, after that was made: `reset()` or `add_adapter()`, long after the move.
+bool made_anew(const Operand& stayed, const Evidence* bound) {
+  const auto in_constructor = [](const Frame& call) { return call.function.ends_with("__init__"); };
+  const Evidence* stored = evidence_of(stayed, trace::EvidenceKind::attribute_set_at);
+  if (stored == nullptr || stayed.lineage.empty()) return false;
+  const LineageStep& made = stayed.lineage.back();
+  const bool by_method = made.at.function.starts_with(type_of_path(stored->text) + ".") && !in_constructor(made.at) &&
+                         std::ranges::none_of(made.calls, in_constructor);
+  const bool moved = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere) != nullptr ||
+                     evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr ||
+                     (bound != nullptr && moves(bound->at));
+  return by_method && moved;
+}
+
+Explanation made_by_method(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const LineageStep& made = stayed.lineage.back();
+  const auto decided = decision_of(stayed, trace::EvidenceKind::device_from, finding);
+  const Frame& place = decided ? decided->at : made.at;
+  const std::string edit = decided ? std::string() : with_argument(call_at(made.at), "device='" + tensor.device + "'");
+  return {cause_at(place, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " that `" + made.at.function +
+                       "` made on the CPU" + (decided ? ", in " + short_place(made.at) : std::string()) +
+                       ". Its module was moved to " + tensor.device + ", and what is made anew does not follow."),
+          Fix{place.file, place.line,
+              "Make it where the module is: with the device of what it replaces, or of another weight" +
+                  (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
+}
+
 // `for child in model.children(): child.to(device)`
 Explanation left_by_children(const Evidence& children, const Operand& stayed, const Operand& tensor) {
   return {cause_at(children.at, stayed,
@@ -93,6 +134,8 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (tensor == nullptr) return std::nullopt;
 
   const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  const bool anew = made_anew(*stayed, outermost) && is_changeable(stayed->lineage.back().at, finding);
+  if (anew) return made_by_method(*stayed, *tensor, finding);
   const Frame* later = made_later(*stayed, *tensor, outermost);
   const Evidence* put = put_into_model(*stayed, *tensor, finding);
   // `setattr()` leaves no line that puts it; the constructor's put what was there before.
@@ -103,15 +146,16 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
-  const bool made = !stayed->lineage.empty() && is_changeable(stayed->lineage.back().at, finding);
+  const LineageStep* birth = birth_of(*stayed);
+  const bool made = birth != nullptr && is_changeable(birth->at, finding);
   const bool known = bound != nullptr || made;
-  const Frame& place = bound != nullptr ? bound->at : made ? stayed->lineage.back().at : *finding.where;
+  const Frame& place = bound != nullptr ? bound->at : made ? birth->at : *finding.where;
   Fix fix{place.file, place.line,
           "Move the module that owns " + mention(*stayed) + " with `.to('" + tensor->device +
               "')`; if it belongs to a larger module, make it a part of that one before that one is moved."};
   if (!known) return Explanation{std::nullopt, std::move(fix)};
-  if (bound != nullptr && !(made && same_line(stayed->lineage.back().at, place))) {
-    const std::string where = made ? " made in " + short_place(stayed->lineage.back().at) + "," : "";
+  if (bound != nullptr && !(made && same_line(birth->at, place))) {
+    const std::string where = made ? " made in " + short_place(birth->at) + "," : "";
     return Explanation{
         cause_at(place, *stayed,
                  mention_first(*stayed) + " is a " + std::string(name_of(stayed->is)) + " of `" + bound->text + "`," +

@@ -43,6 +43,7 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
     if (is_changeable(step.at, finding) && is_apart(step.at, parked, operand)) first = &step.at;
   }
   if (first != nullptr) return first;
+  if (const Evidence* taken = place_of(operand, trace::EvidenceKind::taken_out_at, finding)) return &taken->at;
   // The outermost of the calls that gave it comes last.
   const Frame* place = nullptr;
   for (const Evidence& evidence : operand.evidence) {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness import ROOT, Runner
+from harness import ROOT, Runner, python_version
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("[0-9]*.py"))
 
@@ -17,6 +17,37 @@ OTHER_LINES = {
     "282_activations_stored_on_cpu_and_added_back": (48, "what is kept on the host to save memory may be meant to be"),
     "289_rotation_follows_the_default_device": (28, "which of the two devices is meant shows nowhere"),
     "318_masks_come_from_a_generator": (27, "most loops over a generator are to move what they take from it"),
+}
+
+
+# Where it takes columns or qualified names of functions to find the line. CPython 3.10 has neither, and devsan names
+# another line there, or none.
+SINCE_3_11 = {
+    "225_offload_hook_remembers_one_gpu",
+    "233_mask_from_lengths_left_on_cpu",
+    "274_offload_hook_forgets_buffers",
+    "275_preconditioner_restored_on_cpu",
+    "281_scores_like_a_filter_on_cpu",
+    "282_activations_stored_on_cpu_and_added_back",
+    "310_traced_on_cpu_run_on_gpu",
+    "319_graph_moves_its_features_only",
+    "320_device_given_as_another_argument",
+    "346_conversion_leaves_the_device_at_its_default",
+    "347_device_given_for_another_argument",
+    "348_nested_batch_moves_its_values_alone",
+    "349_sampler_keeps_the_device_it_was_made_for",
+    "358_moved_mask_has_another_name",
+    "363_scale_is_left_out_of_its_own_apply",
+    "364_indices_of_a_sum_tree_on_the_gpu",
+    "369_moved_batch_is_returned_to_nobody",
+    "373_options_remember_the_constructors_device",
+    "374_backward_reads_what_the_other_replica_kept",
+    "376_buffers_of_a_function_on_the_current_gpu",
+    "378_target_is_made_on_the_current_gpu",
+    "379_beams_reorder_caches_of_all_shards",
+    "382_adapters_are_put_into_a_moved_model",
+    "385_targets_follow_a_default_argument",
+    "386_hooks_are_installed_again_for_the_current_gpu",
 }
 
 
@@ -60,10 +91,13 @@ def test_refused_operator_is_reported_at_its_line(refused, program):
 
 
 @pytest.mark.parametrize("program", of_kind("raises"))
-def test_root_cause_of_a_refused_operator_is_the_line_to_change(refused, program):
+def test_root_cause_of_a_refused_operator_is_the_line_to_change(refused, program, python):
     (finding,) = refused(program).raised()
     line, _ = OTHER_LINES.get(program.stem, (marked_line(program, "# ROOT"), None))
     cause = finding["root_cause"]
+    if program.stem in SINCE_3_11 and python_version(python) < (3, 11):
+        assert (cause and cause["line"]) != line, "not to be listed any more"
+        return
     assert (cause and cause["line"]) == line, cause
     assert cause is None or cause["file"].endswith(program.name)
     assert finding["fix"]["text"] and finding["fix"]["line"] > 0

@@ -32,10 +32,33 @@ TEST_CASE("A dictionary of keyword arguments that is unpacked may hold the devic
   CHECK(device_expression("torch.empty(n, device=dev, **kwargs)") == "dev");
   CHECK(device_expression("torch.full(n, 2 ** k)") == "");
   CHECK(device_expression("f(**a, **b)") == "");
-  CHECK(device_entry("dict(dtype=torch.float32, device=device)") == "device");
-  CHECK(device_entry("{'device': self.where, \"dtype\": kind}") == "self.where");
-  CHECK(device_entry("{'dtype': kind}") == "");
-  CHECK(device_entry("options") == "");
+  CHECK(entry_of_display("dict(dtype=torch.float32, device=device)", "device") == "device");
+  CHECK(entry_of_display("{'device': self.where, \"dtype\": kind}", "device") == "self.where");
+  CHECK(entry_of_display("{'dtype': kind}", "device") == "");
+  CHECK(entry_of_display("options", "device") == "");
+}
+
+TEST_CASE("An entry of a dictionary of settings is found by its key") {
+  CHECK(device_expression("torch.zeros(3, device=cfg['device'])") == "cfg['device']");
+  CHECK(device_expression("x.to(self.cfg[\"gpu\"])") == "self.cfg[\"gpu\"]");
+  const auto entry = entry_reference("torch.device(self.cfg['device'])");
+  REQUIRE(entry);
+  CHECK(entry->container == "self.cfg");
+  CHECK(entry->key == "device");
+  CHECK_FALSE(entry_reference("devices[0]"));
+  CHECK_FALSE(entry_reference("f(x)['device']"));
+  CHECK_FALSE(entry_reference("cfg"));
+  CHECK(entry_of_display("dict(gpu='cuda:1')", "gpu") == "'cuda:1'");
+  CHECK(entry_of_display("{device: 1}", "device").empty());
+  CHECK(is_dict_display("{**given, **standard}"));
+  CHECK_FALSE(is_dict_display("load(path)"));
+}
+
+TEST_CASE("A name is mentioned as a variable, as an attribute, or in quotes") {
+  CHECK(mentions_name("[self.actor, critic]", "actor"));
+  CHECK(mentions_name("('actor',)", "actor"));
+  CHECK_FALSE(mentions_name("[self.actor_target]", "actor"));
+  CHECK_FALSE(has_word("[self.actor]", "actor"));
 }
 
 TEST_CASE("The value of one target of an assignment is found") {

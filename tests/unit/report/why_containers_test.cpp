@@ -1,0 +1,161 @@
+// Rules about what is kept, named and handed on in containers: lists of modules, entries that wait on the host, batches
+// of which some parts are moved, settings, and what a module makes anew.
+#include <catch2/catch.hpp>
+
+#include "why_program.h"
+
+namespace devsan::report {
+namespace {
+
+using namespace why_program;
+
+// `self.networks = [self.actor, self.critic]` in line 12, gone through in line 16; `target` is not among them.
+Finding left_off() {
+  Finding finding = add("self.weight", NameKind::parameter);
+  odd(finding).lineage = {created(line(5, "Critic.__init__", "        self.net = nn.Linear(4, 1)"))};
+  odd(finding).lineage.front().calls = {line(10, "Agent.__init__", "        self.target = Critic()")};
+  find(odd(finding), EvidenceKind::modules_moved_at, line(16, "Agent.to", "            net.to(device)"), "actor");
+  find(odd(finding), EvidenceKind::modules_listed_at,
+       line(12, "Agent.__init__", "        self.networks = [self.actor, self.critic]"), "target");
+  return finding;
+}
+
+TEST_CASE("The list that names other modules to be moved is the cause for the one that it leaves out") {
+  Finding finding = left_off();
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_off_list");
+  CHECK(cause_line(told) == 12);
+  CHECK(told.fix->text == "Name `target` here, too.");
+
+  SECTION("not where the same function makes the module after the list") {
+    odd(finding).lineage.front().calls = {line(14, "Agent.__init__", "        self.target = Critic()")};
+    CHECK(explained(finding).rule != "left_off_list");
+  }
+  SECTION("not for a weight that was moved") {
+    odd(finding).lineage.insert(odd(finding).lineage.begin(), moved(line(20, "<module>", "net.cpu()"), "cpu"));
+    CHECK(explained(finding).rule != "left_off_list");
+  }
+  SECTION("not for what is no weight") {
+    odd(finding).is = NameKind::attribute;
+    CHECK(explained(finding).rule != "left_off_list");
+  }
+}
+
+TEST_CASE("What waits on the host is brought back by the only line that takes it out") {
+  Finding finding = add("h");
+  odd(finding).lineage = {moved(line(8, "Store.put", "        self.kept[name] = out.cpu()"), "cpu")};
+  find(odd(finding), EvidenceKind::bound_at, line(28, "Net.forward", "        h = block(h)"), "h");
+  SECTION("with the line") {
+    find(odd(finding), EvidenceKind::taken_out_at, line(19, "Patch.hook", "        return self.store.kept[name]"),
+         "self.kept");
+    const Finding told = explained(finding);
+    CHECK(told.rule == "taken_as_parked");
+    CHECK(cause_line(told) == 19);
+  }
+  SECTION("without it by the variable's") {
+    CHECK(cause_line(explained(finding)) == 28);
+  }
+}
+
+TEST_CASE("What a line that goes through a batch lets pass was left out, whoever made it") {
+  Finding finding = add("batch['action']");
+  odd(finding).lineage = {created(line(12, "Buffer.sample", "            batch[name] = torch.tensor(column)"))};
+  const std::string moves = "        return {k: v.to(d) if v.is_floating_point() else v for k, v in batch.items()}";
+  find(odd(finding), EvidenceKind::sibling_moved, line(13, "Buffer.sample", moves), "['state']");
+  CHECK(explained(finding).rule == "left_out_of_move");
+  CHECK(cause_line(explained(finding)) == 13);
+
+  SECTION("but not what it makes by itself") {
+    odd(finding).evidence.front().at.source = "        state = state.to(d)";
+    CHECK(explained(finding).rule == "made_without_device");
+  }
+}
+
+TEST_CASE("The line that takes the default device away is the cause for what is made after it") {
+  Finding finding = add("x");
+  odd(finding).lineage = {created(line(40, "residual", "    x = torch.rand(3)"))};
+  wanted(finding).lineage = {created(line(20, "<module>", "w = torch.rand(3)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::default_device_cleared_at,
+       line(9, "on_host", "        torch.set_default_device(None)"));
+  const Finding told = explained(finding);
+  CHECK(told.rule == "default_device_set");
+  CHECK(cause_line(told) == 9);
+
+  SECTION("not where the other one names its device") {
+    wanted(finding).lineage.front().at = line(20, "<module>", "w = torch.rand(3, device='cuda')");
+    CHECK(explained(finding).rule != "default_device_set");
+  }
+}
+
+TEST_CASE("A method that makes a weight anew is the cause where its module was moved before") {
+  Finding finding = add("self.counts", NameKind::buffer);
+  odd(finding).lineage = {created(line(18, "Metric.reset", "        self.counts = torch.zeros(4)", "torch.zeros(4)"))};
+  find(odd(finding), EvidenceKind::attribute_set_at, odd(finding).lineage.front().at, "Metric.counts");
+  find(odd(finding), EvidenceKind::module_bound_at, line(35, "<module>", "metric = Metric().to(dev)"), "metric");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 18);
+  CHECK_THAT(told.fix->text, Contains("torch.zeros(4, device='cuda:0')"));
+
+  SECTION("not where nothing says that it was moved") {
+    odd(finding).evidence.back().at.source = "metric = Metric()";
+    CHECK(cause_line(explained(finding)) == 35);
+  }
+  SECTION("not where the constructor called it") {
+    odd(finding).lineage.front().calls = {line(12, "Metric.__init__", "        self.reset()")};
+    CHECK(cause_line(explained(finding)) == 35);
+  }
+  SECTION("by what says how it is made, where that is another line") {
+    find(odd(finding), EvidenceKind::device_from, line(16, "Metric.reset", "        kw = dict(dtype=d)"), "**kw");
+    CHECK(cause_line(explained(finding)) == 16);
+  }
+}
+
+TEST_CASE("Merged settings decide the device, whatever attribute keeps it") {
+  Finding finding = add("z");
+  odd(finding).lineage = {created(line(24, "Noise.__call__", "        return torch.randn(n, device=self.device)"))};
+  wanted(finding).is = NameKind::parameter;
+  wanted(finding).lineage = {moved(line(67, "main", "    net.to(device)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::device_from, line(21, "Noise.__init__", "        self.device = device"),
+       "self.device");
+  CHECK(cause_line(explained(finding)) == 21);
+  find(odd(finding), EvidenceKind::device_from, line(29, "Trainer.__init__", "        cfg = {**user, **STANDARD}"),
+       "cfg['device']");
+  CHECK(cause_line(explained(finding)) == 29);
+}
+
+TEST_CASE("A weight that a line puts into a module which is elsewhere has to be moved there") {
+  Finding finding = add("self.down", NameKind::parameter);
+  odd(finding).lineage = {
+      derived(line(50, "<module>", "state = {n: torch.rand_like(v) for n, v in saved.items()}")),
+      moved(line(22, "saved", "    return {n: p.cpu() for n, p in model.named_parameters()}"), "cpu")};
+  find(odd(finding), EvidenceKind::weight_put_at, line(32, "activate", "        setattr(m, leaf, nn.Parameter(v))"),
+       "down");
+  CHECK(explained(finding).rule != "weight_put_as_it_is");
+  find(odd(finding), EvidenceKind::model_spread, {}, "Net");
+  CHECK(explained(finding).rule == "weight_put_as_it_is");
+  CHECK(cause_line(explained(finding)) == 32);
+}
+
+TEST_CASE("Who keeps what was read to the host as it came has to move it") {
+  Finding finding = add("self.shadow['w']", NameKind::attribute);
+  const std::string load = "    saved = torch.load(path, map_location=\"cpu\")";
+  odd(finding).lineage = {derived(line(24, "Averages.restore", "        self.shadow = {n: v.clone() for n, v in s}")),
+                          created(line(33, "run", load, "torch.load(path, map_location=\"cpu\")"))};
+  find(odd(finding), EvidenceKind::held_by_object, {}, "Averages.shadow['w']");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "loaded_elsewhere");
+  CHECK(cause_line(told) == 24);
+
+  SECTION("not where the file was read to where it was saved from") {
+    odd(finding).lineage.back().at = line(33, "run", "    saved = torch.load(path)");
+    CHECK(cause_line(explained(finding)) == 33);
+  }
+  SECTION("nor where the function that reads it keeps it") {
+    odd(finding).lineage.front().at.function = "run";
+    CHECK(cause_line(explained(finding)) == 33);
+  }
+}
+
+}  // namespace
+}  // namespace devsan::report
