@@ -16,6 +16,7 @@
 
 #include "launch/build.h"
 #include "launch/elf_file.h"
+#include "launch/kernel_log.h"
 #include "launch/messages.h"
 #include "launch/oom_kills.h"
 #include "launch/supervise.h"
@@ -113,26 +114,36 @@ struct Traced {
   fs::path directory;
   std::set<fs::path> before;  // traces of earlier runs
   std::optional<std::uint64_t> oom_kills;
+  KernelLog kernel_log{};
 };
 
-// The command cannot say itself what killed it. Who reads its trace later is to know, too.
-void tell_end_of(const Ending& ending, const Traced& traced, const std::vector<fs::path>& made) {
+// A process cannot say itself what killed it. Who reads its trace later is to know, too. The same program may have been
+// replaced by another, whose trace is a second one of that pid.
+void tell_end_of(std::uint32_t pid, const trace::ToldEnd& end, const std::vector<fs::path>& made) {
+  for (const fs::path& trace : made) trace::tell_end(trace.c_str(), pid, end);
+}
+
+// How the command ended, and which of its processes the kernel says that it killed.
+void tell_ends(const Ending& ending, Traced& traced, const std::vector<fs::path>& made) {
+  const auto command = static_cast<std::uint32_t>(ending.pid);
+  const std::set<std::uint32_t> killed = traced.kernel_log.killed_for_memory();
+  for (const std::uint32_t pid : killed) tell_end_of(pid, {1, SIGKILL, 0, trace::kNamedByKernel}, made);
   trace::ToldEnd end{1, ending.wait_status, 0, 0};
   const std::optional<std::uint64_t> now = traced.oom_kills ? oom_kills() : std::nullopt;
   if (now && *now >= *traced.oom_kills) {
-    end.oom_known = 1;
+    end.oom_evidence |= trace::kKillsCounted;
     end.oom_kills = static_cast<std::uint32_t>(*now - *traced.oom_kills);
   }
-  // The same program may have been replaced by another, whose trace is a second one of that pid.
-  for (const fs::path& trace : made) trace::tell_end(trace.c_str(), static_cast<std::uint32_t>(ending.pid), end);
+  if (killed.contains(command)) end.oom_evidence |= trace::kNamedByKernel;
+  tell_end_of(command, end, made);
 }
 
-int after_the_run(const RunRequest& request, const Traced& traced, const Ending& ending, bool quiet) {
+int after_the_run(const RunRequest& request, Traced& traced, const Ending& ending, bool quiet) {
   const int status = exit_status(ending);
   std::vector<fs::path> made;
   const std::set<fs::path> now = traces_in(traced.directory);
   std::set_difference(now.begin(), now.end(), traced.before.begin(), traced.before.end(), std::back_inserter(made));
-  tell_end_of(ending, traced, made);
+  tell_ends(ending, traced, made);
   for (const fs::path& trace : made) trace::give_back_unused(trace.c_str());
   if (made.empty()) {
     const std::string why = quiet || isatty(STDERR_FILENO) == 0 ? "" : why_not_preloaded(request.command);
@@ -198,7 +209,7 @@ int run_command(const RunRequest& request) {
   } catch (const Failure& failure) {
     if (!merged.options.quiet) warn(failure.what());
   }
-  const Traced where{merged.options.out, traces_in(merged.options.out), oom_kills()};
+  Traced where{merged.options.out, traces_in(merged.options.out), oom_kills()};
   const Ending ending = supervise(request.command, environment);
   // Whoever read our stderr may be gone; that must not change how the run ended.
   signal(SIGPIPE, SIG_IGN);

@@ -115,7 +115,8 @@ void add_ending(const trace::TraceFile& trace, Process& process) {
   process.ended = trace::has_ended(trace.header());
   if (told.known != 1) return;
   process.ending = ending_of(told.status);
-  if (told.oom_known == 1) process.ending->oom_kills = told.oom_kills;
+  if ((told.oom_evidence & trace::kKillsCounted) != 0) process.ending->oom_kills = told.oom_kills;
+  process.ending->named_by_kernel = (told.oom_evidence & trace::kNamedByKernel) != 0;
 }
 
 std::vector<Finding> build_endings(const std::vector<Process>& processes) {
@@ -135,6 +136,9 @@ std::string signal_name(int signal) {
 std::string ending_text(const Finding& finding) {
   const Ending& ending = finding.last_moments->ending;
   const std::string who = finding.rank ? "rank " + std::to_string(*finding.rank) : "pid " + std::to_string(finding.pid);
+  if (ending.signal == SIGKILL && ending.named_by_kernel) {
+    return who + " was killed by the kernel for memory: the kernel's log names it";
+  }
   if (ending.signal == SIGKILL && ending.oom_kills.value_or(0) > 0) {
     return who + " was killed by SIGKILL while the kernel killed " +
            (*ending.oom_kills == 1 ? "one process" : std::to_string(*ending.oom_kills) + " processes") +

@@ -163,6 +163,7 @@ struct Ending {
   int signal = 0;  // that ended it; 0: none did, or it is not known
   std::optional<int> status;
   std::optional<std::uint32_t> oom_kills;  // by the kernel, in the run's control group; none: not counted
+  bool named_by_kernel = false;            // its log says that it killed this process for memory
 };
 
 // Of the process that a finding about its end is about.

@@ -79,6 +79,7 @@ Json ending_json(const Ending& ending) {
   Json json = {{"signal", ending.signal != 0 ? Json(signal_name(ending.signal)) : Json(nullptr)}};
   json["status"] = ending.status ? Json(*ending.status) : Json(nullptr);
   json["oom_kills"] = ending.oom_kills ? Json(*ending.oom_kills) : Json(nullptr);
+  json["named_by_kernel"] = ending.named_by_kernel;
   return json;
 }
 

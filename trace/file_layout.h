@@ -51,12 +51,18 @@ inline constexpr std::size_t kMaxDevices = 128;
 // crashed; a launcher that waited for it knows more. `halted`: by devsan, as the option `halt` asks.
 enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3, halted = 4 };
 
+// What is known of the kernel's part in an end; bits.
+enum OomEvidence : std::uint32_t {
+  kKillsCounted = 1,   // ToldEnd::oom_kills is a count
+  kNamedByKernel = 2,  // the kernel's log says that it killed this very process for memory
+};
+
 // What somebody who waited for a process was told about its end.
 struct ToldEnd {
-  std::uint32_t known;      // 1; 0: nobody has told
-  std::int32_t status;      // as waitpid gives it
-  std::uint32_t oom_kills;  // processes of its control group that the kernel killed for memory while it ran
-  std::uint32_t oom_known;  // 1 where that could be counted
+  std::uint32_t known;         // 1; 0: nobody has told
+  std::int32_t status;         // as waitpid gives it
+  std::uint32_t oom_kills;     // processes of its control group that the kernel killed for memory while it ran
+  std::uint32_t oom_evidence;  // OomEvidence
 };
 static_assert(sizeof(ToldEnd) == 16);
 

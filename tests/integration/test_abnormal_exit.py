@@ -1,6 +1,8 @@
 """Processes that do not end by themselves are findings, with what they did last; those that do are none."""
 
 import concurrent.futures
+import os
+import pathlib
 import signal
 import subprocess
 
@@ -60,7 +62,8 @@ def test_os_exit_with_a_status_is_told_from_a_kill(run_python):
     assert run.status == 3
     [finding] = abnormal(run)
     assert finding["severity"] == "warning"
-    assert finding["ending"] == {"signal": None, "status": 3, "oom_kills": finding["ending"]["oom_kills"]}
+    assert finding["ending"] == {"signal": None, "status": 3, "oom_kills": finding["ending"]["oom_kills"],
+                                 "named_by_kernel": False}
 
 
 def test_the_file_alone_tells_a_kill_from_os_exit(run_python):
@@ -200,3 +203,54 @@ def test_ranks_that_are_killed_in_a_hang_tell_the_collectives_that_they_came_to(
     assert last[0][:2] == [("c10d::allreduce_", 13), ("c10d::barrier", 12)]
     assert last[1][0] == ("c10d::barrier", 10)
     assert ("c10d::allreduce_", 7) in last[0] and ("c10d::allreduce_", 7) in last[1]
+
+
+# In a control group of its own the run's group counts nothing: the kernel's log alone tells.
+GROW_IN_GROUP = """
+import sys
+def grow(group=sys.argv[1]):
+    iterate(3)
+    with open(group + "/cgroup.procs", "w") as procs:
+        procs.write(str(os.getpid()))
+    kept = []
+    while True:
+        kept.append(b"x" * (8 << 20))
+"""
+
+
+@pytest.fixture
+def small_group():
+    """The folder of a control group of the first or second version that may have 64 MiB more than nothing."""
+    folder = next((root for root in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup") if os.access(root, os.W_OK)), None)
+    log = os.access("/dev/kmsg", os.R_OK) and os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+    if folder is None or not log:
+        pytest.skip("control groups cannot be made here, or the kernel's log not be read")
+    group = pathlib.Path(folder) / f"devsan-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        limit = next((group / name for name in ("memory.limit_in_bytes", "memory.max") if (group / name).exists()), None)
+        if limit is None:
+            group.rmdir()
+            pytest.skip("control groups have no limit of memory here")
+        limit.write_text(str(64 << 20))
+    except OSError as error:
+        pytest.skip(f"control groups cannot be made here: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_the_kernels_log_tells_that_the_program_was_killed_for_memory(run_python, small_group):
+    run = run_python(program(GROW_IN_GROUP + "grow()"), str(small_group))
+    assert run.status == 128 + 9, run.stderr
+    [finding] = abnormal(run)
+    assert finding["ending"]["signal"] == "SIGKILL" and finding["ending"]["named_by_kernel"] is True
+    assert "was killed by the kernel for memory" in run.stderr
+
+
+def test_the_kernels_log_tells_of_a_worker_whose_parent_does_not_wait(run_python, small_group):
+    leave = "if os.fork() == 0:\n    grow()\ntime.sleep(5)\nos.kill(os.getpid(), signal.SIGKILL)"
+    run = run_python(program(GROW_IN_GROUP + leave), str(small_group))
+    endings = {finding["pid"]: finding["ending"] for finding in abnormal(run)}
+    assert sorted(ending["named_by_kernel"] for ending in endings.values()) == [False, True]
+    assert all(ending["signal"] == "SIGKILL" for ending in endings.values())
+    assert run.stderr.count("was killed by the kernel for memory") == 1

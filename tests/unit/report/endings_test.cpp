@@ -41,10 +41,10 @@ Process process_that(CloseMark close, std::optional<Ending> ending, std::optiona
 }
 
 Ending by_signal(int signal, std::optional<std::uint32_t> oom_kills = {}) {
-  return {signal, std::nullopt, oom_kills};
+  return {signal, std::nullopt, oom_kills, false};
 }
 Ending by_status(int status) {
-  return {0, status, std::nullopt};
+  return {0, status, std::nullopt, false};
 }
 
 std::vector<Finding> endings_of(Process process) {
@@ -73,6 +73,8 @@ TEST_CASE("the kernel is only named on its own evidence") {
   CHECK_THAT(text(by_signal(SIGKILL, 0)), !Contains("kernel"));
   CHECK_THAT(text(by_signal(SIGKILL)), !Contains("kernel"));
   CHECK_THAT(text(by_signal(SIGSEGV, 1)), !Contains("kernel"));
+  CHECK_THAT(text({SIGKILL, std::nullopt, std::nullopt, true}), Contains("killed by the kernel for memory"));
+  CHECK_THAT(text({SIGSEGV, std::nullopt, 1, true}), !Contains("kernel"));
 }
 
 TEST_CASE("ends in good order are no findings") {

@@ -150,7 +150,7 @@ TEST_CASE("who waited for a process can tell its end to its trace, and to no oth
   CHECK(told.known == 1);
   CHECK(told.status == SIGKILL);
   CHECK(told.oom_kills == 2);
-  CHECK(told.oom_known == 1);
+  CHECK(told.oom_evidence == kKillsCounted);
   CHECK(!tell_end((directory.path() / "none").c_str(), pid, {1, 0, 0, 0}));
 }
 
