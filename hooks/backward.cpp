@@ -10,7 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "hooks/busy.h"
 #include "hooks/call.h"
+#include "hooks/code_table.h"
+#include "hooks/live_memory.h"
+#include "hooks/meeting.h"
 #include "hooks/memory_samples.h"
 #include "hooks/operator_table.h"
 #include "hooks/python_frames.h"
@@ -156,10 +160,37 @@ struct BackwardInProgress {
   }
 };
 
+// A backward failed for lack of memory, on whichever thread: the one that called it knows the program's objects. Python
+// calls the engine by one function of torch's own, which gives up the GIL for that time and takes it again as soon as
+// this is over. Where a program's own code calls it, nothing says that it would.
+[[gnu::cold, gnu::noinline]] void explain_failure(ThreadState& state, const void* caller) noexcept {
+  if (!live_memory_is_unexplained() || state.busy || state.backward_depth != 0) return;
+  const void* thread = python_thread(state);
+  if (thread == nullptr || !is_in_python_bindings(caller) || !interpreter_lives()) return;
+  const void* frame = innermost_frame(current_frame(thread));
+  if (frame == nullptr || (code_table.marks(frame_code(frame)) & kTorchCode) == 0) return;
+  const Busy busy(state);
+  explain_live_memory(thread, state.backward_site.id);
+}
+
 std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const void* inputs, bool keep_graph,
                                         bool create_graph, bool accumulate_grad, const void* outputs) {
   const BackwardInProgress scope;
-  return engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  if (live_memory_is_unexplained() && scope.state.backward_depth == 0) [[unlikely]]
+    forget_unexplained_live_memory();
+  struct Unwinding {
+    ThreadState& state;
+    const void* caller;
+    bool left = false;
+    ~Unwinding() {
+      if (!left) [[unlikely]]
+        explain_failure(state, caller);
+    }
+  } unwinding{scope.state, __builtin_return_address(0)};
+  std::vector<at::Tensor> gradients =
+      engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  unwinding.left = true;
+  return gradients;
 }
 
 // Operators inside a node are outermost ones: what runs around the engine, such as a Tensor::backward called from C++,

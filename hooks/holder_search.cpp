@@ -9,7 +9,6 @@
 #include "hooks/busy.h"
 #include "hooks/object_search.h"
 #include "hooks/origin_table.h"
-#include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 
 namespace devsan::hooks {
@@ -52,8 +51,8 @@ class Holders final : public TensorObserver {
  public:
   explicit Holders(std::span<const GrowingSite> sites) : sites_(sites), search_(*this) {}
 
-  void look(const void* frame) {
-    search_.run(frame);
+  void look(const void* thread) {
+    search_.run_threads(thread);
     for (std::size_t k = 0; k < sites_.size(); ++k) tell(k);
   }
 
@@ -117,7 +116,7 @@ int search_now(void*) noexcept {
     const PythonSection section;
     const Busy busy(state);
     try {
-      Holders({request.sites.data(), request.count}).look(current_frame(thread));
+      Holders({request.sites.data(), request.count}).look(thread);
     } catch (const std::bad_alloc&) {  // names are worth no failure
     }
   }

@@ -3,9 +3,12 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <functional>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,7 +17,6 @@
 #include "hooks/memory_samples.h"
 #include "hooks/object_search.h"
 #include "hooks/optimizer_state.h"
-#include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/stack.h"
 
@@ -57,19 +59,25 @@ struct Owner {
 // What the storages of tensors that Python objects hold are to the program.
 class Owners final : public TensorObserver {
  public:
-  void look(const void* frame) {
-    search_.run(frame);
+  // `thread`: the calling one's PyThreadState. `backward`: where a backward was called that has failed, if that is what
+  // lacked memory.
+  void look(const void* thread, std::optional<trace::SiteId> backward) {
+    search_.run_threads(thread);
     for (const Seen& seen : seen_) take(seen);
-    complete_ = search_.complete();
+    complete_ = search_.complete() && c10::GradMode::is_enabled();
+    backward_ = backward;
   }
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override { seen_.push_back({place, tensor}); }
 
-  // Of a storage that no object holds: an autograd graph keeps it, as far as there are graphs.
-  Owner owner_of(const void* storage) const {
+  // Of a storage that no object holds: an autograd graph keeps it, as far as there are graphs; or, of what was made in
+  // a backward, that backward. Threads of the engine have no lines of their own.
+  Owner owner_of(const void* storage, trace::SiteId made) const {
     const auto found = owners_.find(storage);
     if (found != owners_.end()) return found->second;
-    return {complete_ && c10::GradMode::is_enabled() ? LiveKind::activation : LiveKind::other, {}};
+    if (!complete_) return {};
+    const bool on_the_way = backward_ && (made == *backward_ || made == trace::SiteId::none);
+    return {on_the_way ? LiveKind::gradient : LiveKind::activation, {}};
   }
 
  private:
@@ -118,41 +126,58 @@ class Owners final : public TensorObserver {
   std::vector<Seen> seen_;
   std::unordered_map<const void*, Owner> owners_;
   bool complete_ = false;
+  std::optional<trace::SiteId> backward_;
 };
 
-// The rows of one device, added up.
-class Rows final : public LiveStorageVisitor {
+// The storages of one device at one moment.
+class Snapshot final : public LiveStorageVisitor {
  public:
-  Rows(trace::DeviceSlot device, const Owners& owners) : device_(device), owners_(owners) {}
+  explicit Snapshot(trace::DeviceSlot device) : device_(device) {}
+
+  // False where the sizes of storages cannot be read.
+  bool take() { return visit_live_storages(*this); }
 
   void storage(const void* storage, trace::LineageId node, std::uint64_t bytes) noexcept override {
     const trace::LineageNode made = runtime.recorder->lineage(node);
     if (made.device != device_ || bytes == 0) return;
     try {
-      const Owner owner = owners_.owner_of(storage);
-      trace::LiveMemoryRow& row = rows_[std::to_string(std::uint64_t(made.site) << 20 | std::uint64_t(made.op) << 4 |
-                                                       std::uint64_t(owner.kind)) +
-                                        owner.module];
-      row.site = made.site;
-      row.op = made.op;
-      row.kind = owner.kind;
-      if (row.count++ == 0) row.module = runtime.recorder->intern_string(owner.module);
-      row.bytes += bytes;
+      live_.push_back({storage, made.site, made.op, bytes});
     } catch (const std::bad_alloc&) {  // it is short of memory, after all
     }
   }
 
-  std::vector<trace::LiveMemoryRow> largest_first() const {
-    std::vector<trace::LiveMemoryRow> rows;
-    for (const auto& [key, row] : rows_) rows.push_back(row);
-    std::ranges::sort(rows, std::greater<>(), &trace::LiveMemoryRow::bytes);
-    return rows;
+  // The largest first.
+  std::vector<trace::LiveMemoryRow> rows(const Owners& owners) const {
+    std::unordered_map<std::string, trace::LiveMemoryRow> rows;
+    for (const Live& live : live_) add_to(rows, live, owners.owner_of(live.storage, live.site));
+    std::vector<trace::LiveMemoryRow> sorted;
+    for (const auto& [key, row] : rows) sorted.push_back(row);
+    std::ranges::sort(sorted, std::greater<>(), &trace::LiveMemoryRow::bytes);
+    return sorted;
   }
 
  private:
+  struct Live {
+    const void* storage;
+    trace::SiteId site;
+    trace::OperatorId op;
+    std::uint64_t bytes;
+  };
+
+  static void add_to(std::unordered_map<std::string, trace::LiveMemoryRow>& rows, const Live& live,
+                     const Owner& owner) {
+    const std::uint64_t place =
+        std::uint64_t(live.site) << 20 | std::uint64_t(live.op) << 4 | std::uint64_t(owner.kind);
+    trace::LiveMemoryRow& row = rows[std::to_string(place) + owner.module];
+    row.site = live.site;
+    row.op = live.op;
+    row.kind = owner.kind;
+    if (row.count++ == 0) row.module = runtime.recorder->intern_string(owner.module);
+    row.bytes += live.bytes;
+  }
+
   trace::DeviceSlot device_;
-  const Owners& owners_;
-  std::unordered_map<std::string, trace::LiveMemoryRow> rows_;
+  std::vector<Live> live_;
 };
 
 void keep_sources(std::span<const trace::LiveMemoryRow> rows) {
@@ -162,34 +187,78 @@ void keep_sources(std::span<const trace::LiveMemoryRow> rows) {
   }
 }
 
-void record(const trace::MeetingPayload& meeting, c10::Device device, const void* thread) {
-  Owners owners;
-  if (thread != nullptr) {
-    const PythonSection section;
-    owners.look(current_frame(thread));
-  }
-  Rows rows(device_slot(device_key(device)), owners);
-  if (!visit_live_storages(rows)) return;
-  std::vector<trace::LiveMemoryRow> all = rows.largest_first();
-  trace::LiveMemoryPayload fixed{};
-  fixed.time_ns = meeting.time_ns;
-  fixed.tid = meeting.tid;
-  fixed.device = device_slot(device_key(device));
+// What was live when an allocator had no memory, and for which meeting.
+struct Shortage {
+  std::uint64_t epoch;
+  trace::LiveMemoryPayload fixed;
+  Snapshot live;
+};
+
+// That of a backward that is failing, until whoever called it has been told.
+constinit std::atomic<Shortage*> unexplained{nullptr};
+
+std::unique_ptr<Shortage> shortage_of(const trace::MeetingPayload& meeting, c10::Device device) {
+  const trace::DeviceSlot slot = device_slot(device_key(device));
+  auto shortage = std::make_unique<Shortage>(
+      Shortage{runtime.epoch_page->epoch.load(std::memory_order_relaxed), {}, Snapshot(slot)});
+  if (!shortage->live.take()) return nullptr;
   const DeviceBytes bytes = device_bytes(device);
-  fixed.allocated = bytes.allocated;
-  fixed.reserved = bytes.reserved;
-  for (std::size_t k = kMaxRows; k < all.size(); ++k) fixed.rest += all[k].bytes;
-  all.resize(std::min(all.size(), kMaxRows));
-  keep_sources(all);
-  runtime.recorder->add_live_memory(fixed, all);
+  shortage->fixed.time_ns = meeting.time_ns;
+  shortage->fixed.tid = meeting.tid;
+  shortage->fixed.device = slot;
+  shortage->fixed.allocated = bytes.allocated;
+  shortage->fixed.reserved = bytes.reserved;
+  return shortage;
+}
+
+void write(const Shortage& shortage, const Owners& owners) {
+  std::vector<trace::LiveMemoryRow> rows = shortage.live.rows(owners);
+  trace::LiveMemoryPayload fixed = shortage.fixed;
+  for (std::size_t k = kMaxRows; k < rows.size(); ++k) fixed.rest += rows[k].bytes;
+  rows.resize(std::min(rows.size(), kMaxRows));
+  keep_sources(rows);
+  runtime.recorder->add_live_memory(fixed, rows);
+}
+
+void record(const trace::MeetingPayload& meeting, c10::Device device, const void* thread, bool in_backward) {
+  std::unique_ptr<Shortage> shortage = shortage_of(meeting, device);
+  if (shortage == nullptr) return;
+  Owners owners;
+  if (thread != nullptr && !in_backward) {
+    const PythonSection section;
+    owners.look(thread, std::nullopt);
+  }
+  write(*shortage, owners);
+  if (in_backward) delete unexplained.exchange(shortage.release(), std::memory_order_acq_rel);
 }
 
 }  // namespace
 
-void record_live_memory(const trace::MeetingPayload& meeting, std::string_view message, const void* thread) noexcept {
+void record_live_memory(const trace::MeetingPayload& meeting, std::string_view message, const void* thread,
+                        bool in_backward) noexcept {
   try {
-    record(meeting, device_in(message), thread);
+    record(meeting, device_in(message), thread, in_backward);
   } catch (const std::bad_alloc&) {  // the report lacks what was live
+  }
+}
+
+bool live_memory_is_unexplained() noexcept {
+  return unexplained.load(std::memory_order_relaxed) != nullptr;
+}
+
+void forget_unexplained_live_memory() noexcept {
+  delete unexplained.exchange(nullptr, std::memory_order_acq_rel);
+}
+
+void explain_live_memory(const void* thread, trace::SiteId backward) noexcept {
+  const std::unique_ptr<Shortage> shortage(unexplained.exchange(nullptr, std::memory_order_acq_rel));
+  if (shortage == nullptr || shortage->epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
+  try {
+    Owners owners;
+    const PythonSection section;
+    owners.look(thread, backward);
+    write(*shortage, owners);
+  } catch (const std::bad_alloc&) {  // what was written without kinds stands
   }
 }
 

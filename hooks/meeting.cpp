@@ -266,7 +266,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
   if (written == nullptr) return {};
   if (no_memory) {
-    record_live_memory(*written, runtime.recorder->string(details.message), searched);
+    record_live_memory(*written, runtime.recorder->string(details.message), searched, state.backward_depth != 0);
   }
   meeting_table.add(key, state.epoch, written);
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);
@@ -278,11 +278,14 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
 
 }  // namespace
 
+bool is_in_python_bindings(const void* caller) noexcept {
+  return caller >= runtime.python_bindings_begin && caller < runtime.python_bindings_end;
+}
+
 // The functions of torch's Python bindings give up the GIL around an operator and take it again when it returns, or
 // throws, with nothing in between: taking it here waits for no more than they would.
 bool may_take_gil(const ThreadState& state, const void* caller) noexcept {
-  return state.outer.python != nullptr && caller >= runtime.python_bindings_begin &&
-         caller < runtime.python_bindings_end && interpreter_lives();
+  return state.outer.python != nullptr && is_in_python_bindings(caller) && interpreter_lives();
 }
 
 void record_allowed(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,

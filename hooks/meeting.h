@@ -25,6 +25,9 @@ void record_raised(ThreadState& state, trace::OperatorId op, const ArgumentsView
 // The same of operands that were listed before the call; an empty list where they are not known.
 void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operands, const void* caller) noexcept;
 
+// Whether torch's Python bindings called, from there.
+bool is_in_python_bindings(const void* caller) noexcept;
+
 // Whether the GIL may be taken inside an operator that was called from `caller`.
 bool may_take_gil(const ThreadState& state, const void* caller) noexcept;
 

@@ -17,6 +17,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxFrames = 24;
+constexpr int kMaxThreads = 256;
 constexpr unsigned kMaxDepth = 12;
 constexpr std::ptrdiff_t kGeneratorField = 16;  // THPGenerator::cdata
 
@@ -56,6 +57,16 @@ void ObjectSearch::run(const void* innermost) {
   follow();
   add_frames(innermost, true);
   follow();
+}
+
+void ObjectSearch::run_threads(const void* thread) {
+  run(current_frame(thread));
+  void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
+  void* other = python.PyInterpreterState_ThreadHead(interpreter);
+  for (int threads = 0; other != nullptr && threads < kMaxThreads && !full(); ++threads) {
+    if (other != thread) run(current_frame(other));
+    other = python.PyThreadState_Next(other);
+  }
 }
 
 void ObjectSearch::add_frames(const void* innermost, bool torch_frames) {

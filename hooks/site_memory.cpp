@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "hooks/holder_search.h"
@@ -19,8 +20,12 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr std::int64_t kLeastInterval = 20'000'000;  // nanoseconds between censuses
-constexpr std::int64_t kCostFactor = 200;            // and as many times what the last one took
+// From one census to the next: this many nanoseconds, and as many times what the last one took. The first ones of a
+// process come sooner, for the sake of short runs.
+constexpr std::int64_t kLeastInterval = 20'000'000;
+constexpr std::int64_t kCostFactor = 1000;
+constexpr std::int64_t kFirstCostFactor = 200;
+constexpr std::uint32_t kFirstCensuses = 64;
 constexpr std::size_t kSites = 4096;
 constexpr std::size_t kProbes = 16;
 constexpr int kMaxRecords = 256;
@@ -55,18 +60,21 @@ class Sites final : public LiveStorageVisitor {
   }
 
   bool take(const trace::MemorySample& sample, trace::SeriesClock clock) noexcept {
-    for (Site& site : sites_) site.count = site.bytes = 0;
+    for (const std::uint16_t place : known()) sites_[place].count = sites_[place].bytes = 0;
     if (!visit_live_storages(*this)) return false;
+    ++censuses_;
     const std::uint64_t large = least_of_largest();
-    for (Site& site : sites_) {
-      if (site.key != 0) note(site, sample, clock, large);
-    }
+    for (const std::uint16_t place : known()) note(sites_[place], sample, clock, large);
     search_holders(sample);
     return true;
   }
 
+  std::int64_t cost_factor() const noexcept { return censuses_ < kFirstCensuses ? kFirstCostFactor : kCostFactor; }
+
   void forget() noexcept {
     sites_.fill({});
+    known_count_ = 0;
+    censuses_ = 0;
     records_ = 0;
   }
 
@@ -85,7 +93,10 @@ class Sites final : public LiveStorageVisitor {
     const std::uint64_t hash = trace::hash_bytes(&key, sizeof key);
     for (std::size_t probe = 0; probe < kProbes; ++probe) {
       Site& site = sites_[(hash + probe) % kSites];
-      if (site.key == 0) site.key = key;
+      if (site.key == 0) {
+        site.key = key;
+        known_[known_count_++] = static_cast<std::uint16_t>(&site - sites_.data());
+      }
       if (site.key == key) return &site;
     }
     return nullptr;
@@ -93,9 +104,9 @@ class Sites final : public LiveStorageVisitor {
 
   std::uint64_t least_of_largest() noexcept {
     std::array<std::uint64_t, kLargest> largest{};
-    for (const Site& site : sites_) {
-      if (site.bytes <= largest.back()) continue;
-      largest.back() = site.bytes;
+    for (const std::uint16_t place : known()) {
+      if (sites_[place].bytes <= largest.back()) continue;
+      largest.back() = sites_[place].bytes;
       std::ranges::sort(largest, std::greater<>());
     }
     return std::max<std::uint64_t>(largest.back(), 1);
@@ -134,7 +145,8 @@ class Sites final : public LiveStorageVisitor {
     std::array<GrowingSite, kSitesOfSearch> growing;
     std::array<Site*, kSitesOfSearch> asked;
     std::size_t count = 0;
-    for (Site& site : sites_) {
+    for (const std::uint16_t place : known()) {
+      Site& site = sites_[place];
       if (site.series == nullptr || site.searches >= kSearchesOfSite || count == growing.size()) continue;
       if (site.rises < kRisesToSearch << (2 * site.searches) || sample.step < kStepsToSearch) continue;
       if (site.series->holder != trace::StringId::none) continue;
@@ -147,7 +159,12 @@ class Sites final : public LiveStorageVisitor {
 
   static constexpr std::uint32_t kStepsToSearch = 12;
 
+  std::span<const std::uint16_t> known() const noexcept { return {known_.data(), known_count_}; }
+
   std::array<Site, kSites> sites_{};
+  std::array<std::uint16_t, kSites> known_{};  // places of sites_ that have one
+  std::size_t known_count_ = 0;
+  std::uint32_t censuses_ = 0;
   int records_ = 0;
   trace::LineageId last_node_ = trace::LineageId::none;
   Site* last_ = nullptr;
@@ -170,7 +187,7 @@ void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noex
     return;
   }
   const std::int64_t end = trace::clock_ns(CLOCK_MONOTONIC);
-  next_census = end + std::max(kLeastInterval, kCostFactor * (end - begin));
+  next_census = end + std::max(kLeastInterval, sites.cost_factor() * (end - begin));
 }
 
 }  // namespace devsan::hooks

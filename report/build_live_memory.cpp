@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "report/frames.h"
@@ -81,8 +82,10 @@ void add_live_memory(const trace::TraceFile& trace, const trace::Meeting& meetin
   const auto same = [&](const trace::LiveMemory& told) {
     return told.fixed.tid == meeting.fixed.tid && told.fixed.time_ns == meeting.fixed.time_ns;
   };
-  const auto told = std::ranges::find_if(trace.live_memory(), same);
-  if (told != trace.live_memory().end()) {
+  // Of a backward it is written twice: what it is to the program is known later.
+  const auto newest_first = std::views::reverse(trace.live_memory());
+  const auto told = std::ranges::find_if(newest_first, same);
+  if (told != newest_first.end()) {
     live.device = trace.device_name(told->fixed.device);
     live.allocated = told->fixed.allocated;
     live.reserved = told->fixed.reserved;

@@ -198,8 +198,8 @@ struct LiveMemoryRow {
 };
 static_assert(sizeof(LiveMemoryRow) == 24);
 
-// Belongs to the Meeting of the same thread and time that has kOutOfMemory. Followed by LiveMemoryRow[rows], the
-// largest first.
+// Belongs to the Meeting of the same thread and time that has kOutOfMemory; of several the last one counts. Followed by
+// LiveMemoryRow[rows], the largest first.
 struct LiveMemoryPayload {
   std::int64_t time_ns;
   std::uint64_t allocated;  // in tensors, as PyTorch's allocator counts; 0 in this and the next: it was not asked

@@ -59,6 +59,15 @@ def test_what_an_object_keeps_is_named_by_its_way(run_python):
     assert "detach" not in finding["fix"]["text"]
 
 
+def test_what_a_thread_of_the_program_keeps_is_named(run_python):
+    in_thread = loop("kept = []", "kept.append(x.clone())").replace(
+        "train(80)", "import threading; t = threading.Thread(target=train, args=(80,)); t.start(); t.join()")
+    run = run_python(in_thread, sim=1)
+    [finding] = growth(run)
+    assert "x.clone()" in finding["where"]["source"]
+    assert finding["growth"]["holder"] == "kept[...]"
+
+
 def test_pinned_buffers_that_are_kept(run_python):
     run = run_python(loop("kept = []", "kept.append(torch.empty(1 << 18).pin_memory())"), sim=1)
     [finding] = growth(run)

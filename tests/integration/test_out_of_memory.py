@@ -122,17 +122,73 @@ def test_a_host_without_memory(run_python):
     assert by_kind(finding)["other"] >= 4 * MIB
 
 
-def test_out_of_memory_in_a_backward(run_python):
-    then = """
+BACKWARD = """
     x = torch.ones(64 << 20, device="cuda", requires_grad=True)
     y = x * 1.5
-    y.sum().backward()
     """
-    run = run_training(run_python, then.strip(), "768M")
+
+
+def test_out_of_memory_in_a_backward_is_told_by_kind_once_its_caller_has_the_exception(run_python):
+    run = run_training(run_python, (BACKWARD + "y.sum().backward()").strip(), "768M")
     finding = the_finding(run.report)
     assert finding["phase"] == "backward"
-    assert set(by_kind(finding)) == {"other"}, "no thread of a backward may look at Python's objects"
-    assert by_kind(finding)["other"] >= 256 * MIB
+    kinds = by_kind(finding)
+    assert kinds["parameters"] == PARAMETERS and kinds["gradients"] >= PARAMETERS and kinds["buffers"] == BUFFERS
+    assert kinds["optimizer state"] == pytest.approx(2 * PARAMETERS, rel=0.01)
+    assert kinds["activations"] >= 256 * MIB
+    modules = {row["module"] for row in finding["live_memory"]["by_module"]}
+    assert modules == {"blocks.0", "blocks.1", "blocks.2", "head"}
+    assert finding["live_memory"]["listed"] == pytest.approx(finding["live_memory"]["allocated"], rel=0.02)
+
+
+def test_what_a_backward_had_made_when_it_failed_counts_as_gradients(run_python):
+    then = """
+    x = torch.ones(32 << 20, device="cuda", requires_grad=True)
+    (x.exp() * x.sin()).sum().backward()
+    """
+    run = run_training(run_python, then.strip(), "720M")
+    kinds = by_kind(the_finding(run.report))
+    assert kinds["gradients"] >= PARAMETERS + 128 * MIB
+    assert kinds["activations"] >= 128 * MIB
+
+
+@pytest.mark.parametrize("call", ["torch.autograd.backward(y.sum())", "torch.autograd.grad(y.sum(), x)"])
+def test_a_backward_that_fails_twice_is_told_each_time(run_python, call):
+    then = BACKWARD + f"""
+    kept = []
+    for _ in range(2):
+        try:
+            {call}
+        except torch.OutOfMemoryError as error:
+            kept.append(str(error))
+    print(len(kept))
+    """
+    run = run_training(run_python, then.strip(), "768M")
+    assert run.status == 0 and run.stdout.split() == ["2"], run.stderr
+    for finding in run.report["findings"]:
+        if finding["kind"] == "out-of-memory":
+            assert by_kind(finding)["parameters"] == PARAMETERS
+
+
+def test_out_of_memory_in_a_backward_that_another_thread_called(run_python):
+    """Its own frames lead to no module, those of the main thread do."""
+    then = BACKWARD + """
+    import threading
+    seen = []
+    def work(y):
+        try:
+            y.sum().backward()
+        except torch.OutOfMemoryError as error:
+            seen.append("out of memory")
+    thread = threading.Thread(target=work, args=(y,))
+    thread.start()
+    thread.join()
+    print(seen)
+    """
+    run = run_training(run_python, then.strip(), "768M")
+    assert run.status == 0 and "out of memory" in run.stdout, run.stderr
+    kinds = by_kind(the_finding(run.report))
+    assert kinds["parameters"] == PARAMETERS and kinds["activations"] >= 256 * MIB
 
 
 def test_a_kill_right_after_leaves_all_of_it_in_the_file(run_python, devsan):
