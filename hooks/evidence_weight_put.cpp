@@ -1,5 +1,5 @@
-// A weight that was put into its module from outside, as adapters and averaged weights are: `setattr(layer, name,
-// nn.Parameter(value))`, `weight.data = value`.
+// A weight that was put into its module from outside, as adapters, averaged weights and parts of a checkpoint are:
+// `setattr(layer, name, nn.Parameter(value))`, `weight.data = value`, `loss.center = checkpoint["center"]`.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,14 +19,28 @@ namespace {
 // What a layer makes when it is made, and what Module.to() makes of it, has no other history.
 bool has_own_history(const trace::OperandRecord& weight) {
   const trace::LineageNode node = runtime.recorder->lineage(weight.lineage);
-  const trace::Site site = runtime.recorder->site(node.site);
-  const bool by_torch = runtime.recorder->string(site.innermost.file).find("/torch/nn/") != std::string_view::npos;
+  const std::string_view file = runtime.recorder->string(runtime.recorder->site(node.site).innermost.file);
+  if (node.how == trace::How::created) return file.ends_with("/torch/_utils.py");  // torch.load() ends there
+  const bool by_torch = file.find("/torch/nn/") != file.npos;
   return (node.how == trace::How::derived || node.how == trace::How::moved) && !by_torch;
 }
 
-bool puts_weight(const Instruction& one, std::string_view line) {
+// `loss.center = checkpoint["center"]`: what stands there is handed on, and nothing is computed or called.
+bool hands_on(std::string_view line, std::string_view attribute) {
+  const std::size_t equals = line.find(" = ");
+  if (equals == line.npos || !trimmed(line.substr(0, equals)).ends_with("." + std::string(attribute))) return false;
+  const std::string_view value = trimmed(line.substr(equals + 3, line.find('#', equals) - equals - 3));
+  const std::size_t call = value.find('(');
+  const bool taken =
+      call == value.npos || value.substr(0, call).ends_with(".get") || value.substr(0, call).ends_with(".pop");
+  return taken && value.find_first_of("+-*/@%&|") == value.npos;
+}
+
+bool puts_weight(const Instruction& one, std::string_view line, const Link& weight) {
   if (loads_name(one, "setattr")) return line.find("Parameter(") != line.npos;
-  return one.operation == Operation::store_attribute && is_name(one.operand, "data");
+  if (one.operation != Operation::store_attribute) return false;
+  return is_name(one.operand, "data") ||
+         (same_name(one.operand, weight.name) && hands_on(line, written(weight).substr(1)));
 }
 
 }  // namespace
@@ -41,7 +55,7 @@ void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
     for (const Instruction& one : byte_code.instructions()) {
       if (!loads_name(one, "setattr") && one.operation != Operation::store_attribute) continue;
       const trace::Position at = position_of(code, one.offset);
-      if (!puts_weight(one, files.line(at.file, at.line))) continue;
+      if (!puts_weight(one, files.line(at.file, at.line), owner->link)) continue;
       if (found && (found->line != at.line || found->file != at.file)) return;
       found = at;
     }

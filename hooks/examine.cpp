@@ -46,6 +46,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_closure_of_copy(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
+    find_made_alike(inquiry, k);
     find_spread_model(inquiry, k);
   }
   // Of the others, which are right, it helps to know where they come from.

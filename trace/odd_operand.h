@@ -23,9 +23,9 @@
 //     begin their lives on the CPU (or meta), and most bugs are that one was never moved. Module weights that nobody
 //     moved outnumber the input that was.
 //  7. Among several accelerators the one with most operands is wanted; of equals, the one that holds a parameter or
-//     buffer (activations go to the weights), then the one that the function is told to work on, by a torch.device
-//     among its arguments, or was given everything else on; then the target of an operator in place, then the first
-//     operand's.
+//     buffer (activations go to the weights), then the one with something else than a loss's `target` (labels go to
+//     what was computed), then the one that the function is told to work on, by a torch.device among its arguments, or
+//     was given everything else on; then the target of an operator in place, then the first operand's.
 #pragma once
 
 #include <array>
@@ -114,9 +114,11 @@ class OddOperands {
     std::array<std::uint16_t, kDevices> operands{};
     std::array<bool, kDevices> holds_weights{};
     std::array<bool, kDevices> home{};
+    std::array<bool, kDevices> holds_computed{};  // anything but what a loss compares with
     std::size_t distinct = 0;
 
-    void add(const OperandRecord& operand) {
+    void add(const OperandRecord& operand, std::string_view argument) {
+      if (argument != "target") holds_computed[static_cast<std::size_t>(operand.device)] = true;
       auto& count = operands[static_cast<std::size_t>(operand.device)];
       if (count == 0) ++distinct;
       if (count < UINT16_MAX) ++count;
@@ -229,7 +231,7 @@ bool OddOperands::settle_by_list(std::span<const OperandRecord> operands, TextOf
     std::size_t count = 0;
     for (end = begin; end < operands.size() && list_of(operands[end]) == list; ++end) {
       if (!is_tensor(operands[end])) continue;
-      peers.add(operands[end]);
+      peers.add(operands[end], text_of(operands[end].argument));
       ++count;
     }
     if (list.empty() || peers.distinct < 2) continue;
@@ -250,6 +252,7 @@ inline void OddOperands::settle_by_class(std::span<const OperandRecord> operands
     if (classes_[at] != classes_[bt]) return classes_[at] > classes_[bt];
     if (tally.operands[at] != tally.operands[bt]) return tally.operands[at] > tally.operands[bt];
     if (tally.holds_weights[at] != tally.holds_weights[bt]) return tally.holds_weights[at];
+    if (tally.holds_computed[at] != tally.holds_computed[bt]) return tally.holds_computed[at];
     if (tally.home[at] != tally.home[bt]) return tally.home[at];
     return target != nullptr && a.device == target->device && b_slot != target->device;
   };
@@ -271,8 +274,8 @@ OddOperands::OddOperands(std::string_view op, std::string_view message, std::spa
     if (target == nullptr && works_in_place(op) && (argument == "self" || argument.starts_with("self["))) {
       target = &operand;
     }
-    all.add(operand);
-    if (!is_cpu_scalar(operand) || target == &operand) without_cpu_scalars.add(operand);
+    all.add(operand, argument);
+    if (!is_cpu_scalar(operand) || target == &operand) without_cpu_scalars.add(operand, argument);
   }
 
   if (settle_by_message(operands, message, text_of)) return;

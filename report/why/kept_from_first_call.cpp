@@ -34,6 +34,13 @@ bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& a
   });
 }
 
+// A variable of a function that still runs got it from a call in the line that its making was called from.
+bool was_just_made(const Operand& odd, const LineageStep& arrival, const Finding& finding) {
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  return bound != nullptr && is_running(bound->at, finding) &&
+         std::ranges::any_of(arrival.calls, [&](const Frame& call) { return same_line(call, bound->at); });
+}
+
 bool is_kept(const Operand& operand) {
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
   if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
@@ -53,7 +60,7 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
                               !is_changeable(arrival->at, finding) ||
                               is_taken_from_weight(*stored, *arrival, finding) || is_memo(pair->odd, *stored, *arrival);
-  if (is_constructor(stored->at) || !follows_device) return std::nullopt;
+  if (is_constructor(stored->at) || !follows_device || was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
   RootCause cause = cause_at(stored->at, pair->odd,
                              mention_first(pair->odd) + " was made in this line in an earlier call, on " +
                                  spoken_device(pair->odd.device) +

@@ -40,8 +40,7 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
   const auto is_given = [&](const Evidence& evidence) {
     if (evidence.kind != trace::EvidenceKind::device_from) return false;
     // `table(n, x.device)`: by a value that is no operand, after somebody else had asked before.
-    const bool by_value = same_function(evidence.at, *finding.where) && is_device_of_value(evidence.at);
-    return names_wanted(evidence.at) || (by_value && was_called_otherwise(arrival, finding));
+    return names_wanted(evidence.at) || (is_device_of_value(evidence.at) && was_called_otherwise(arrival, finding));
   };
   return names_wanted(arrival.at) || std::ranges::any_of(pair.odd.evidence, is_given);
 }

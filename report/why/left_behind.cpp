@@ -90,12 +90,23 @@ bool is_given_away(const Frame& copy) {
   return at != statement.npos && at > 0 && statement[at - 1] == '(';
 }
 
+// `row = table[:, :n].to(device)`: what is copied is a part, and stands for nothing else.
+bool copies_a_part(const Frame& copy) {
+  const std::string call = call_at(copy);
+  const std::size_t open = call.find('[');
+  const std::size_t close = call.find(']');
+  if (open == call.npos || close == call.npos || close > call.find('(')) return false;
+  return std::string_view(call).substr(open, close - open).find_first_of(":,") != std::string_view::npos;
+}
+
 // Two names: one means the tensor before the move, the other the copy that the move made.
 std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
   const Evidence* itself = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
   const Evidence* copy =
       itself != nullptr ? itself : place_of(pair.odd, trace::EvidenceKind::moved_with_module, finding);
-  if (copy == nullptr || copy->text != pair.wanted.device || is_given_away(copy->at)) return std::nullopt;
+  if (copy == nullptr || copy->text != pair.wanted.device || is_given_away(copy->at) || copies_a_part(copy->at)) {
+    return std::nullopt;
+  }
   // An attribute that stands for a parameter or buffer, too: its module's move made the copy.
   if (place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding) != nullptr &&
       evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) {

@@ -15,11 +15,16 @@ bool is_load(const LineageStep& step) {
 }
 
 // `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
-// to where it belongs. One that keeps its part as it came, in another function, is the mistake.
+// to where it belongs. One that keeps its part as it came, in another function or as a weight, is the mistake.
 const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const Finding& finding) {
   const bool to_host =
       load.at.source.find("\"cpu\"") != std::string::npos || load.at.source.find("'cpu'") != std::string::npos;
-  if (!odd.on_cpu() || !to_host || evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
+  if (!odd.on_cpu() || !to_host) return nullptr;
+  if (is_weight(odd)) {
+    const Evidence* put = place_of(odd, trace::EvidenceKind::weight_put_at, finding);
+    return put != nullptr && !is_constructor(put->at) ? &put->at : nullptr;
+  }
+  if (evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
     const auto assigned = split_assignment(place.source);
     return is_changeable(place, finding) && !same_function(place, load.at) && !is_constructor(place) && assigned &&

@@ -174,6 +174,15 @@ TEST_CASE("Among accelerators the minority is odd, and of equals the one without
   CHECK(odd_of("aten::mul.Tensor", {{"self", "cuda:1"}, {"other", "cuda:0", 2, kWeight}}) == Odd{"self"});
 }
 
+TEST_CASE("Labels go to what was computed, also where the function was given everything else beside them") {
+  CHECK(odd_of("aten::cross_entropy_loss", {{"self", "cuda:1"}, {"target", "cuda:0"}}) == Odd{"target"});
+  CHECK(odd_of("aten::mse_loss", {{"self", "cuda:1"}, {"target", "cuda:0", 2, NameKind::local, kAtHome}}) ==
+        Odd{"target"});
+  // Weighted by class: those were moved with the criterion.
+  CHECK(odd_of("aten::nll_loss", {{"self", "cuda:1"}, {"target", "cuda:0"}, {"weight", "cuda:0", 1, kWeight}}) ==
+        Odd{"self"});
+}
+
 TEST_CASE("Between equal accelerators the target in place settles it, or else the first operand") {
   CHECK(odd_of("aten::add_.Tensor", {{"self", "cuda:1"}, {"other", "cuda:0"}}) == Odd{"other"});
   CHECK(odd_of("aten::add.Tensor", {{"self", "cuda:0"}, {"other", "cuda:1"}}) == Odd{"other"});

@@ -114,5 +114,28 @@ TEST_CASE("An object that hands a part of itself on as it is, when it is moved, 
   CHECK_THAT(told.root_cause->why, Contains("moves a `Batch`, but hands `mask` on"));
 }
 
+TEST_CASE("The call that does not move what another caller of the same helper moves is the cause") {
+  Finding finding = add("stop");
+  odd(finding).lineage = {created(line(5, "Words.encode", "        return torch.tensor(ids)", "torch.tensor(ids)"))};
+  find(odd(finding), EvidenceKind::bound_at, line(29, "Net.forward", "    for stop in self.stops:"), "stop");
+  CHECK(explained(finding).rule == "taken_from_elsewhere" || cause_line(explained(finding)) != 14);
+  find(odd(finding), EvidenceKind::made_alike_moved_at, line(40, "main", "    ids = words.encode(text).to('cuda:0')"));
+  find(odd(finding), EvidenceKind::asked_apart_at, line(14, "Stops.__init__", "        stop = words.encode(phrase)"));
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_by_other_caller");
+  CHECK(cause_line(told) == 14);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:40 moves what it got from there to cuda:0"));
+  CHECK_THAT(told.fix->text, Contains("words.encode(phrase).to("));
+
+  SECTION("not where the helper still runs: a loop over batches makes them all") {
+    odd(finding).lineage.front().at = line(28, "Net.forward", "    for x, y in loader:");
+    CHECK(explained(finding).rule != "moved_by_other_caller");
+  }
+  SECTION("not for what came to the CPU by a move") {
+    odd(finding).lineage.insert(odd(finding).lineage.begin(), moved(line(15, "main", "    stop = stop.cpu()"), "cpu"));
+    CHECK(explained(finding).rule != "moved_by_other_caller");
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report

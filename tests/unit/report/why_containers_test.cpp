@@ -137,6 +137,17 @@ TEST_CASE("A weight that a line puts into a module which is elsewhere has to be 
   CHECK(cause_line(explained(finding)) == 32);
 }
 
+TEST_CASE("A line that makes an entry of what was read to the host a buffer has to move it") {
+  Finding finding = add("self.center", NameKind::buffer);
+  const std::string load = "    saved = torch.load(path, map_location=\"cpu\")";
+  odd(finding).lineage = {created(line(33, "resume", load, "torch.load(path, map_location=\"cpu\")"))};
+  CHECK(cause_line(explained(finding)) == 33);
+  find(odd(finding), EvidenceKind::weight_put_at, line(36, "resume", "    loss.center = saved[\"center\"]"), "center");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "loaded_elsewhere");
+  CHECK(cause_line(told) == 36);
+}
+
 TEST_CASE("Who keeps what was read to the host as it came has to move it") {
   Finding finding = add("self.shadow['w']", NameKind::attribute);
   const std::string load = "    saved = torch.load(path, map_location=\"cpu\")";

@@ -37,6 +37,16 @@ TEST_CASE("A copy that is kept, and one that another device got, is not the caus
   CHECK(cause_line(explained(finding)) == 5);
 }
 
+TEST_CASE("A part that was copied stands for nothing else: what it was taken from was made on the CPU") {
+  Finding finding = add("table");
+  odd(finding).lineage = {created(kMade)};
+  find(odd(finding), EvidenceKind::copied_away,
+       line(8, "Net.forward", "    seen = table[:, :n].to(dev)", "table[:, :n].to(dev)"), "cuda:0");
+  CHECK(cause_line(explained(finding)) == 5);
+  odd(finding).evidence.back().at = line(8, "Net.forward", "    seen = table['ids'].to(dev)", "table['ids'].to(dev)");
+  CHECK(cause_line(explained(finding)) == 8);
+}
+
 TEST_CASE("The name that still means the tensor from before the copy is the cause") {
   Finding finding = add("tokens");
   odd(finding).lineage = {created(kMade)};

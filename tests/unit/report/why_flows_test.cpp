@@ -84,6 +84,17 @@ TEST_CASE("A cache filled on the CPU is told of only where this call asks for th
   CHECK(explained(finding).rule != "keyed_without_device");
 }
 
+TEST_CASE("A cache that a call which has ended filled is told of though the failing function knows nothing of it") {
+  Finding finding = cached();
+  odd(finding).device = "cpu";
+  for (LineageStep& step : odd(finding).lineage) step.device = "cpu";
+  odd(finding).lineage.back().calls = {line(61, "dry_run", "    net(zeros)")};
+  odd(finding).evidence.front().at = line(52, "Anchors.forward", "    return base_grid(4, 4, maps[0].device)");
+  CHECK(explained(finding).rule == "keyed_without_device");
+  odd(finding).lineage.back().calls.clear();
+  CHECK(explained(finding).rule != "keyed_without_device");
+}
+
 TEST_CASE("A cache whose entries are made on one device whatever is asked for needs no other key") {
   Finding finding = cached();
   odd(finding).lineage.back().at = line(8, "base_grid", "        x = torch.arange(width, device=\"cuda:0\")",

@@ -103,6 +103,17 @@ TEST_CASE("A value that a global dictionary kept from an earlier call is the cau
   CHECK(cause_line(explained(finding)) == 16);
 }
 
+TEST_CASE("What a call that still runs has just asked for was kept by nobody") {
+  Finding finding = add("batch[2]", NameKind::attribute);
+  odd(finding).lineage = {created(line(8, "Buffer.sample", "        return torch.as_tensor(x, device=self.device)",
+                                       "torch.as_tensor(x, device=self.device)"))};
+  CHECK(explained(finding).rule == "kept_from_first_call");
+  const Frame asks = line(27, "Net.forward", "    batch = self.buffer.sample(8)", "self.buffer.sample(8)");
+  odd(finding).lineage.front().calls = {asks};
+  find(odd(finding), EvidenceKind::bound_at, asks, "batch");
+  CHECK(explained(finding).rule != "kept_from_first_call");
+}
+
 TEST_CASE("An entry that is made anew in a call is not the attribute's fault") {
   Finding finding = add("self.grids[0]", NameKind::attribute);
   const Frame made = line(19, "Head.grid", "        r, c = torch.meshgrid(torch.arange(h), torch.arange(w))");
