@@ -48,6 +48,11 @@ struct Inquiry {
     return sighting.base ? search.place(sighting.place).object : identities[operand].object;
   }
 
+  // Who has an operand among its parameters or buffers, and the modules around that, from the inside.
+  std::vector<const Holding*> owners_of(std::size_t operand) const {
+    return search.outwards(search.owner(identities[operand].object));
+  }
+
   // Whether an operand would have met another one on this device, where it is not itself.
   bool is_wanted(std::size_t operand, trace::DeviceSlot device) const noexcept {
     return device != operands[operand].device &&

@@ -16,7 +16,6 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxDecorators = 16;
-constexpr int kMaxModules = 32;
 constexpr int kMaxFrames = 256;
 
 std::string qualified_name(const void* code) {
@@ -144,22 +143,11 @@ std::unordered_set<const void*> called_modules(const void* innermost) {
   return called;
 }
 
-// The module that owns an operand, and those around it, from the inside.
-std::vector<const void*> modules_around(const Inquiry& inquiry, std::size_t operand) {
-  std::vector<const void*> modules;
-  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
-  for (int depth = 0; at != nullptr && depth < kMaxModules; ++depth) {
-    modules.push_back(at->holder);
-    at = inquiry.search.parent_module(at->holder);
-  }
-  return modules;
-}
-
 }  // namespace
 
 void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
-  std::vector<const void*> objects = modules_around(inquiry, operand);
-  objects.insert(objects.begin(), inquiry.object_of(operand));
+  std::vector<const void*> objects{inquiry.object_of(operand)};
+  for (const Holding* at : inquiry.owners_of(operand)) objects.push_back(at->holder);
   for (const void* function : inquiry.own_code.functions()) {
     const void* argument = nullptr;
     for (std::size_t k = 0; argument == nullptr && k < objects.size(); ++k) {
@@ -177,7 +165,8 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
 // Copies of functions are the functions themselves, so one that means its module by a closure means the original in
 // every copy of that module.
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
-  for (const void* module : modules_around(inquiry, operand)) {
+  for (const Holding* owner : inquiry.owners_of(operand)) {
+    const void* module = owner->holder;
     for (const Holding& closure : inquiry.search.holdings_of(module)) {
       if (closure.link.kind != LinkKind::closure) continue;
       for (const Holding& kept : inquiry.search.holdings_of(closure.holder)) {
@@ -193,10 +182,10 @@ void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
 }
 
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand) {
-  const std::vector<const void*> modules = modules_around(inquiry, operand);
+  const std::vector<const Holding*> owners = inquiry.owners_of(operand);
   const std::unordered_set<const void*> called = called_modules(inquiry.innermost);
-  for (const void* module : modules) {
-    if (!called.contains(module)) add_hooks_of_module(inquiry, operand, module, module == modules.front());
+  for (const Holding* at : owners) {
+    if (!called.contains(at->holder)) add_hooks_of_module(inquiry, operand, at->holder, at == owners.front());
   }
 }
 

@@ -22,27 +22,18 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
 constexpr int kMaxFrames = 48;
 constexpr std::size_t kMaxLookedAt = 256;
 
 // The module that no other one has as a child, above `module`.
 const void* root_of(const ObjectSearch& search, const void* module) {
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
-    const Holding* parent = search.parent_module(module);
-    if (parent == nullptr) break;
-    module = parent->holder;
-  }
-  return module;
+  const std::vector<const Holding*> way = search.outwards(search.parent_module(module));
+  return way.empty() ? module : way.back()->holder;
 }
 
 bool is_below(const ObjectSearch& search, const void* module, const void* root) {
-  for (int depth = 0; depth < kMaxDepth && module != nullptr; ++depth) {
-    if (module == root) return true;
-    const Holding* parent = search.parent_module(module);
-    module = parent != nullptr ? parent->holder : nullptr;
-  }
-  return false;
+  const auto is_in_root = [root](const Holding* at) { return at->holder == root; };
+  return module == root || std::ranges::any_of(search.outwards(search.parent_module(module)), is_in_root);
 }
 
 // A way to an object through containers and objects that are no modules, from its end.
@@ -125,11 +116,9 @@ std::optional<trace::Position> child_store(const Inquiry& inquiry, std::size_t o
 // The largest part of the model that is mostly where the weight is.
 void find_part_of_model(const Inquiry& inquiry, std::size_t operand, const void* owner) {
   const Holding* part = nullptr;
-  const Holding* at = inquiry.search.parent_module(owner);
-  for (int depth = 0; at != nullptr && depth < kMaxDepth; ++depth) {
+  for (const Holding* at : inquiry.search.outwards(inquiry.search.parent_module(owner))) {
     if (!Weights(inquiry.search, at->object).mostly_on(inquiry.operands[operand].device)) break;
     part = at;
-    at = inquiry.search.parent_module(at->holder);
   }
   if (part == nullptr) return;
   const auto stored = child_store(inquiry, operand, *part);
@@ -212,11 +201,9 @@ void add_shares(std::vector<Candidate>& candidates, const void* code, const void
 }  // namespace
 
 void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* at = inquiry.search.owner(inquiry.identities[operand].object);
-  if (at == nullptr) return;
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
-    at = inquiry.search.parent_module(at->holder);
-    if (at == nullptr) return;
+  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  if (owner == nullptr) return;
+  for (const Holding* at : inquiry.search.outwards(inquiry.search.parent_module(owner->holder))) {
     std::vector<Candidate> candidates;
     for (const void* code : inquiry.own_code.code()) add_shares(candidates, code, at->link.name);
     if (candidates.empty()) continue;

@@ -3,11 +3,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "hooks/evidence.h"
 #include "hooks/listing.h"
+#include "hooks/module_weights.h"
 #include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -20,7 +20,7 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxFrames = 32;
 constexpr std::size_t kMaxModules = 256;
 constexpr std::size_t kSeveral = 2;
 
@@ -30,31 +30,16 @@ std::string name_of(const Link& link) {
   return name;
 }
 
-// The history of the first weight at or below a module; none where it has no weight.
-class FirstWeight final : public LinkVisitor {
- public:
-  FirstWeight(const ObjectSearch& search, const void* module) : search_(search) {
-    seen_.insert(module);
-    visit_links(const_cast<void*>(module), *this);
-  }
-  trace::LineageId lineage() const { return lineage_; }
-
-  bool link(const Link& link, void* object) override {
-    if (link.kind == LinkKind::child && seen_.size() < kMaxModules && seen_.insert(object).second) {
-      visit_links(object, *this);
-    } else if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
-      const c10::TensorImpl* tensor = search_.tensor_at(object);
-      const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
-      if (storage != nullptr) lineage_ = origin_table.find(storage);
-    }
-    return lineage_ == trace::LineageId::none;
-  }
-
- private:
-  const ObjectSearch& search_;
-  std::unordered_set<const void*> seen_;
-  trace::LineageId lineage_ = trace::LineageId::none;
-};
+// The history of the first weight at or below a module that has one.
+trace::LineageId history_of_weights(const ObjectSearch& search, const void* module) {
+  trace::LineageId found = trace::LineageId::none;
+  visit_weights(search, module, [&found](const c10::TensorImpl& weight) {
+    const c10::StorageImpl* storage = TensorFields::storage(&weight);
+    if (storage != nullptr) found = origin_table.find(storage);
+    return found == trace::LineageId::none;
+  });
+  return found;
+}
 
 // The modules that an object, or the variables of a function, hold beside the one that stayed, by the line that moved
 // them to where that is missed.
@@ -79,7 +64,7 @@ class MovedModules final : public LinkVisitor {
     if (itself || link.kind == LinkKind::parameter || link.kind == LinkKind::buffer || !is_torch_module(object)) {
       return true;
     }
-    const trace::LineageId id = FirstWeight(inquiry_.search, object).lineage();
+    const trace::LineageId id = history_of_weights(inquiry_.search, object);
     if (id == trace::LineageId::none) return true;
     const trace::LineageNode node = runtime.recorder->lineage(id);
     if (node.how != trace::How::moved || !inquiry_.is_wanted(operand_, node.device)) return true;
@@ -134,9 +119,8 @@ class LeftOut {
 
   // From the module that owns the operand outwards, until the others around it were moved by a list.
   void find() {
-    const Holding* owner = inquiry_.search.owner(inquiry_.identities[operand_].object);
-    const void* module = owner != nullptr ? owner->holder : nullptr;
-    for (int depth = 0; module != nullptr && depth < kMaxDepth; ++depth) {
+    for (const Holding* at : inquiry_.owners_of(operand_)) {
+      const void* module = at->holder;
       own_.push_back(module);
       const Holding* parent = inquiry_.search.parent_module(module);
       const std::vector<Holding> holdings = inquiry_.search.holdings_of(module);
@@ -146,7 +130,6 @@ class LeftOut {
         if (holding.link.kind == LinkKind::attribute && look_at(holding.holder)) return;
       }
       if (look_at_variables(module)) return;
-      module = parent != nullptr ? parent->holder : nullptr;
     }
   }
 
@@ -174,7 +157,7 @@ class LeftOut {
   // The functions of the program that have the module in a variable.
   bool look_at_variables(const void* module) {
     const void* frame = program_frame(inquiry_.innermost);
-    for (int depth = 0; frame != nullptr && depth < kMaxDepth; ++depth, frame = caller_of(frame)) {
+    for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = caller_of(frame)) {
       MovedModules modules(inquiry_, operand_, own_);
       const Variables variables(frame, modules);
       if (variables.has(module) && report(modules.usual())) return true;

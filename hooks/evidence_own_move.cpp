@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
+#include "hooks/module_weights.h"
 #include "hooks/origin_table.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
@@ -19,12 +19,12 @@
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
 constexpr int kSeveral = 2;  // lines of a method that does not say by its name that it moves its object
 constexpr std::array<std::string_view, 6> kMovers = {"to", "cuda", "cpu", "to_device", "move_to", "pin_memory"};
 
@@ -43,10 +43,7 @@ std::string_view value_of(std::string_view argument) {
 // "x" and "data" of `self.data.to(x)`: what moves one attribute of the object.
 bool moves_attribute(std::string_view value, std::string_view self) {
   const std::string own = std::string(self) + ".";
-  const auto moves = [value](std::string_view mover) {
-    return value.find("." + std::string(mover) + "(") != value.npos;
-  };
-  return value.starts_with(own) && std::ranges::any_of(kMovers, moves);
+  return value.starts_with(own) && trace::calls_method(value, kMovers);
 }
 
 // Whether a call makes another object of the same type: `Batch(…)`, `type(self)(…)`, `cls(…)`, `replace(self, …)`.
@@ -80,33 +77,32 @@ std::optional<trace::Position> handed_on(const void* code, const void* holder, s
   return std::nullopt;
 }
 
-// Whether an attribute of an object, or the first weight of a module that it is, was moved on a line.
+// Whether an attribute of an object, or a weight of a module that it is, was moved on a line.
 class MovedOn final : public LinkVisitor {
  public:
   MovedOn(const ObjectSearch& search, const trace::Position& at) : search_(search), at_(at) {}
   bool any = false;
-  bool link(const Link& link, void* object) override {
+  bool link(const Link&, void* object) override {
     if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
-      const c10::StorageImpl* storage = TensorFields::storage(tensor);
-      any = any || (storage != nullptr && moved_here(origin_table.find(storage)));
-    } else if (link.kind != LinkKind::parameter && is_torch_module(object) && seen_.insert(object).second) {
-      visit_links(object, *this);
+      note(*tensor);
+    } else if (is_torch_module(object)) {
+      visit_weights(search_, object, [this](const c10::TensorImpl& weight) { return note(weight); });
     }
-    return !any && seen_.size() < kMaxModules;
+    return !any;
   }
 
  private:
-  static constexpr std::size_t kMaxModules = 256;
-
-  bool moved_here(trace::LineageId tag) const {
-    const trace::LineageNode node = runtime.recorder->lineage(tag);
+  bool note(const c10::TensorImpl& tensor) {
+    const c10::StorageImpl* storage = TensorFields::storage(&tensor);
+    if (storage == nullptr) return true;
+    const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
     const trace::Position at = runtime.recorder->site(node.site).user;
-    return node.how == trace::How::moved && at.file == at_.file && at.line == at_.line;
+    any = node.how == trace::How::moved && at.file == at_.file && at.line == at_.line;
+    return !any;
   }
 
   const ObjectSearch& search_;
   const trace::Position at_;
-  std::unordered_set<const void*> seen_;
 };
 
 // The last line of a method that moves other attributes of its object, `self.net.to(device)`, and did; the method does
@@ -128,12 +124,9 @@ std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const vo
     const std::string statement = statement_at(*lines, at.line);
     const auto begin = statement.find(self + ".");
     if (begin == statement.npos || (found && found->line == at.line)) continue;
-    bool moves = false;
-    for (const std::string_view mover : kMovers) {
-      moves = moves || statement.find("." + std::string(mover) + "(", begin) != statement.npos;
-    }
+    if (!trace::calls_method(std::string_view(statement).substr(begin), kMovers)) continue;
     MovedOn moved(search, at);
-    if (moves) visit_links(const_cast<void*>(holder), moved);
+    visit_links(const_cast<void*>(holder), moved);
     if (!moved.any) continue;
     found = at;
     ++count;
@@ -160,20 +153,17 @@ std::vector<Part> parts_around(const Inquiry& inquiry, std::size_t operand) {
     const void* holder = search.place(search.place(at).parent).object;
     if (!is_torch_module(holder)) parts.push_back({holder, search.place(at).link.name});
   }
-  for (const Holding& holding : search.holdings_of(inquiry.object_of(operand))) {
-    const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
-    if (attribute) parts.push_back({holding.holder, holding.link.name});
-  }
-  const Holding* owner = search.owner(inquiry.identities[operand].object);
-  const void* module = owner != nullptr ? owner->holder : nullptr;
-  for (int depth = 0; module != nullptr && depth < kMaxDepth; ++depth) {
-    for (const Holding& holding : search.holdings_of(module)) {
+  const auto add_attributes = [&](const void* object) {
+    for (const Holding& holding : search.holdings_of(object)) {
       const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
       if (attribute) parts.push_back({holding.holder, holding.link.name});
     }
-    const Holding* parent = search.parent_module(module);
+  };
+  add_attributes(inquiry.object_of(operand));
+  for (const Holding* at : inquiry.owners_of(operand)) {
+    add_attributes(at->holder);
+    const Holding* parent = search.parent_module(at->holder);
     if (parent != nullptr) parts.push_back({parent->holder, parent->link.name});
-    module = parent != nullptr ? parent->holder : nullptr;
   }
   return parts;
 }

@@ -21,6 +21,7 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -41,9 +42,9 @@ bool hands_to_function(const trace::Site& site) {
   }
   SourceFiles files;
   const std::string_view line = files.line(site.user.file, site.user.line);
-  constexpr std::array<std::string_view, 8> kMoves = {".to(",    ".cuda(",   ".cpu(",      ".half(",
-                                                      ".float(", ".double(", ".bfloat16(", "._apply("};
-  return !line.empty() && std::ranges::none_of(kMoves, [line](auto move) { return line.find(move) != line.npos; });
+  constexpr std::array<std::string_view, 8> kMoves = {"to",    "cuda",   "cpu",      "half",
+                                                      "float", "double", "bfloat16", "_apply"};
+  return !line.empty() && !trace::calls_method(line, kMoves);
 }
 
 // The devices of the operands that an operand met.

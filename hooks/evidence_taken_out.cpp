@@ -9,11 +9,13 @@
 #include "hooks/history_source.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> kMoves = {"to", "cuda", "cpu"};
 constexpr std::array<std::string_view, 4> kPuts = {".append(", ".appendleft(", ".add(", ".put("};
 constexpr std::array<std::string_view, 8> kTakes = {"[",     ".pop(",     ".popleft(", ".popitem(",
                                                     ".get(", ".values()", ".items()",  ".get_nowait("};
@@ -31,22 +33,16 @@ std::string container_filled(const std::string& statement) {
   return "";
 }
 
-bool moves_something(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kMoves = {".to(", ".cuda(", ".cpu("};
-  return std::ranges::any_of(kMoves, [text](std::string_view move) { return text.find(move) != text.npos; });
-}
-
 // Whether a line takes something out of a container of this name, as it is.
 bool takes_out(std::string_view line, std::string_view name) {
   const std::string_view code = line.substr(std::min(indentation(line), line.size()));
-  if (moves_something(code) || code.starts_with("del ")) return false;
+  if (trace::calls_method(code, kMoves) || code.starts_with("del ")) return false;
   std::string_view value = code;
   const auto store = entry_stored(code);
   if (store && store->container.ends_with(name)) value = store->value;
-  for (std::size_t at = value.find(name); at != value.npos; at = value.find(name, at + 1)) {
-    const bool whole = at == 0 || !is_identifier(value.substr(at - 1, 1));
+  for (std::size_t at = name_in(value, name); at != value.npos; at = name_in(value, name, at + 1)) {
     const std::string_view behind = value.substr(at + name.size());
-    if (whole && std::ranges::any_of(kTakes, [behind](auto take) { return behind.starts_with(take); })) return true;
+    if (std::ranges::any_of(kTakes, [behind](auto take) { return behind.starts_with(take); })) return true;
   }
   return false;
 }

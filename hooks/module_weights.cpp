@@ -1,5 +1,8 @@
 #include "hooks/module_weights.h"
 
+#include <unordered_set>
+#include <vector>
+
 #include "hooks/code_api.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
@@ -31,13 +34,56 @@ class FirstArgument final : public LinkVisitor {
   const void* module_ = nullptr;
 };
 
+class WeightWalk final : public LinkVisitor {
+ public:
+  WeightWalk(const ObjectSearch& search, const std::function<bool(const c10::TensorImpl&)>& visit)
+      : search_(search), visit_(visit) {}
+
+  void run(const void* root) {
+    std::vector<const void*> modules{root};
+    seen_.insert(root);
+    while (!modules.empty() && !done_) {
+      const void* module = modules.back();
+      modules.pop_back();
+      children_.clear();
+      visit_links(const_cast<void*>(module), *this);
+      modules.insert(modules.end(), children_.rbegin(), children_.rend());
+    }
+  }
+
+  bool link(const Link& link, void* object) override {
+    if (link.kind == LinkKind::child && seen_.insert(object).second) children_.push_back(object);
+    if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
+      const c10::TensorImpl* tensor = search_.tensor_at(object);
+      if (tensor != nullptr && seen_.insert(object).second) done_ = !visit_(*tensor);
+    }
+    done_ = done_ || seen_.size() >= kMaxSeen;
+    return !done_;
+  }
+
+ private:
+  static constexpr std::size_t kMaxSeen = 20000;
+
+  const ObjectSearch& search_;
+  const std::function<bool(const c10::TensorImpl&)>& visit_;
+  std::vector<const void*> children_;
+  std::unordered_set<const void*> seen_;
+  bool done_ = false;
+};
+
 }  // namespace
 
-Weights::Weights(const ObjectSearch& search, const void* root) : search_(search) {
-  modules_.push_back(root);
-  for (std::size_t k = 0; k < modules_.size() && all_ < kMaxWeights; ++k) {
-    visit_links(const_cast<void*>(modules_[k]), *this);
-  }
+void visit_weights(const ObjectSearch& search, const void* root,
+                   const std::function<bool(const c10::TensorImpl&)>& visit) {
+  WeightWalk(search, visit).run(root);
+}
+
+Weights::Weights(const ObjectSearch& search, const void* root) {
+  visit_weights(search, root, [this](const c10::TensorImpl& weight) {
+    ++counts_[device_slot(TensorFields::device(&weight))];
+    ++all_;
+    return true;
+  });
 }
 
 trace::DeviceSlot Weights::usual() const {
@@ -54,18 +100,6 @@ bool Weights::mostly_on(trace::DeviceSlot device) const {
 
 std::string Weights::share_of(trace::DeviceSlot device) const {
   return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
-}
-
-bool Weights::link(const Link& link, void* object) {
-  if (link.kind == LinkKind::child && modules_.size() < kMaxWeights && seen_.insert(object).second) {
-    modules_.push_back(object);
-  }
-  if (link.kind != LinkKind::parameter && link.kind != LinkKind::buffer) return true;
-  const c10::TensorImpl* tensor = search_.tensor_at(object);
-  if (tensor == nullptr || !seen_.insert(object).second) return true;
-  ++counts_[device_slot(TensorFields::device(tensor))];
-  ++all_;
-  return true;
 }
 
 const void* module_called(const void* frame) {

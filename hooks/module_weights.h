@@ -4,18 +4,22 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
-#include <unordered_set>
-#include <vector>
 
 #include "hooks/object_search.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
 
+// Shows the parameters and buffers at and below a module, each once, its own before those of its children, until
+// `visit` says false.
+void visit_weights(const ObjectSearch& search, const void* root,
+                   const std::function<bool(const c10::TensorImpl&)>& visit);
+
 // On which devices the parameters and buffers at and below a module are.
-class Weights final : public LinkVisitor {
+class Weights {
  public:
   Weights(const ObjectSearch& search, const void* root);
 
@@ -28,15 +32,9 @@ class Weights final : public LinkVisitor {
   bool some_on(trace::DeviceSlot device) const { return counts_.contains(device); }
   bool all_on_one() const { return counts_.size() == 1; }
 
-  bool link(const Link& link, void* object) override;
-
  private:
-  static constexpr std::size_t kMaxWeights = 20000;
   static constexpr std::size_t kSeveral = 4;
 
-  const ObjectSearch& search_;
-  std::vector<const void*> modules_;
-  std::unordered_set<const void*> seen_;
   std::map<trace::DeviceSlot, std::size_t> counts_;
   std::size_t all_ = 0;
 };

@@ -246,6 +246,12 @@ const Holding* ObjectSearch::parent_module(const void* module) const {
   return found == children_.end() ? nullptr : &found->second;
 }
 
+std::vector<const Holding*> ObjectSearch::outwards(const Holding* inner) const {
+  std::vector<const Holding*> way;
+  for (; inner != nullptr && way.size() < kMaxOutwards; inner = parent_module(inner->holder)) way.push_back(inner);
+  return way;
+}
+
 std::vector<Holding> ObjectSearch::holdings_of(const void* object) const {
   std::vector<Holding> all;
   for (const Holding& holding : holdings_) {

@@ -97,6 +97,8 @@ class ObjectSearch final : public LinkVisitor {
   const std::unordered_map<const void*, Holding>& owned() const { return owned_; }
   // The module among whose children `module` is; null where none was met.
   const Holding* parent_module(const void* module) const;
+  // From `inner`, an owner or a module's parent, outwards: who holds its holder as a child, and so on. Empty for null.
+  std::vector<const Holding*> outwards(const Holding* inner) const;
   // Who keeps an operand, the tensor that a temporary was made from, or an object that leads on, otherwise than as a
   // child, parameter or buffer: the nearest first.
   std::vector<Holding> holdings_of(const void* object) const;
@@ -113,6 +115,7 @@ class ObjectSearch final : public LinkVisitor {
   static constexpr std::size_t kMaxHoldings = 30000;
   static constexpr std::size_t kMaxParents = 4;
   static constexpr std::size_t kMaxHistory = 10;
+  static constexpr std::size_t kMaxOutwards = 32;
 
   bool full() const { return places_.size() >= kMaxObjects; }
   void add_frames(const void* innermost, bool torch_frames);

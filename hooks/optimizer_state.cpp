@@ -6,8 +6,6 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
-
 std::string text(const void* name) {
   char buffer[256];
   return std::string(text_of(name, buffer, sizeof buffer));
@@ -32,11 +30,9 @@ bool keeps_parameter_groups(const void* object) noexcept {
 }
 
 std::string name_in_modules(const ObjectSearch& search, const void* tensor) {
-  const Holding* at = search.owner(tensor);
   std::string path;
-  for (int depth = 0; at != nullptr && depth < kMaxDepth; ++depth) {
+  for (const Holding* at : search.outwards(search.owner(tensor))) {
     path = text(at->link.name) + (path.empty() ? "" : ".") + path;
-    at = search.parent_module(at->holder);
   }
   return path;
 }

@@ -144,11 +144,11 @@ std::string qualified_function(const SourceLines& lines, int number) {
 }
 
 std::size_t call_in(std::string_view line, std::string_view name) noexcept {
-  for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
+  for (std::size_t at = name_in(line, name); at != line.npos; at = name_in(line, name, at + 1)) {
     const std::string_view before = line.substr(0, at);
-    const std::size_t behind = at + name.size();
-    const bool whole = (before.empty() || !is_word(before.back())) && behind < line.size() && line[behind] == '(';
-    if (whole && !before.ends_with("def ") && !before.ends_with("class ") && before.find('#') == before.npos) return at;
+    const bool called = line.substr(at + name.size()).starts_with('(');
+    if (called && !before.ends_with("def ") && !before.ends_with("class ") && before.find('#') == before.npos)
+      return at;
   }
   return line.npos;
 }
@@ -283,25 +283,24 @@ std::optional<EntryReference> entry_reference(std::string_view expression) {
   return EntryReference{std::string(container), std::string(key.substr(1, key.size() - 2))};
 }
 
-namespace {
-
-bool has_name(std::string_view text, std::string_view name, bool attributes) noexcept {
-  for (std::size_t at = text.find(name); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
+std::size_t name_in(std::string_view text, std::string_view name, std::size_t begin) noexcept {
+  for (std::size_t at = text.find(name, begin); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
     const std::size_t behind = at + name.size();
-    const bool begins = at == 0 || (!is_word(text[at - 1]) && (attributes || text[at - 1] != '.'));
-    if (begins && (behind == text.size() || !is_word(text[behind]))) return true;
+    const bool begins = at == 0 || !is_word(text[at - 1]);
+    if (begins && (behind == text.size() || !is_word(text[behind]))) return at;
+  }
+  return text.npos;
+}
+
+bool has_word(std::string_view text, std::string_view name) noexcept {
+  for (std::size_t at = name_in(text, name); at != text.npos; at = name_in(text, name, at + 1)) {
+    if (at == 0 || text[at - 1] != '.') return true;
   }
   return false;
 }
 
-}  // namespace
-
-bool has_word(std::string_view text, std::string_view name) noexcept {
-  return has_name(text, name, false);
-}
-
 bool mentions_name(std::string_view text, std::string_view name) noexcept {
-  return has_name(text, name, true);
+  return name_in(text, name) != text.npos;
 }
 
 std::optional<EntryStore> entry_stored(std::string_view statement) {

@@ -1,13 +1,28 @@
-// The characters of a program's text.
+// A program's text: its characters, and the calls in it.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
+#include <span>
+#include <string_view>
 
 namespace devsan::trace {
 
 // Of a Python identifier; bytes beyond ASCII are taken for letters.
 inline bool is_word(char c) noexcept {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
+}
+
+// Whether a text calls a method of one of these names: with "to", whether ".to(" stands in it.
+inline bool calls_method(std::string_view text, std::span<const std::string_view> names) noexcept {
+  const auto is_called = [text](std::string_view name) {
+    for (std::size_t at = text.find(name, 1); at != text.npos; at = text.find(name, at + 1)) {
+      const std::size_t behind = at + name.size();
+      if (text[at - 1] == '.' && behind < text.size() && text[behind] == '(') return true;
+    }
+    return false;
+  };
+  return std::ranges::any_of(names, is_called);
 }
 
 }  // namespace devsan::trace

@@ -1,5 +1,7 @@
 // `Module.to()` moves parameters, buffers and child modules. A tensor kept as a plain attribute, or inside a list, dict
 // or object that is one, stays where it was made.
+#include "report/call_text.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -23,9 +25,10 @@ const Frame* place_to_change(const Operand& odd, const Finding& finding) {
 
 // `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
 bool moves_parameter(const Frame& place) {
-  const std::size_t made = place.source.find("Parameter(");
-  return made != std::string::npos && (place.source.find(").to(", made) != std::string::npos ||
-                                       place.source.find(").cuda(", made) != std::string::npos);
+  const auto stored = split_assignment(place.source);
+  const auto call = stored ? split_call(stored->value) : std::nullopt;
+  return call && call->receiver.ends_with(')') && call->receiver.find("Parameter(") != call->receiver.npos &&
+         calls_move(stored->value.substr(call->receiver.size()));
 }
 
 }  // namespace

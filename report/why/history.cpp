@@ -100,6 +100,11 @@ bool names_device_itself(const Frame& place) {
   return std::ranges::any_of(kLiterals, [&](std::string_view one) { return text.find(one) != text.npos; });
 }
 
+bool calls_move(std::string_view text) {
+  constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
+  return trace::calls_method(text, kMoves);
+}
+
 bool made_like_another(const Frame& place) {
   const std::string text = text_at(place);
   return text.find("_like(") != text.npos || text.find(".new_") != text.npos;

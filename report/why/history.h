@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "report/finding.h"
 
@@ -40,6 +41,8 @@ bool is_running(const Frame& place, const Finding& finding);
 bool names_device(const Frame& place);
 // Whether it says so in so many words, as `device="cpu"` and `.cuda()` do; `device=x.device` follows something else.
 bool names_device_itself(const Frame& place);
+// Whether a text moves a value to where it says, or to an accelerator: `.to(…)`, `.cuda(…)`.
+bool calls_move(std::string_view text);
 // `Cache(size, ids.device)`: the device of another value, and no setting.
 bool is_device_of_value(const Frame& place);
 // Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.

@@ -59,8 +59,7 @@ Explanation not_listed(const Evidence& listed, const Evidence& sibling, const Pa
 }
 
 bool is_moved(std::string_view argument) {
-  return argument.ends_with(')') &&
-         (argument.find(".to(") != argument.npos || argument.find(".cuda(") != argument.npos);
+  return argument.ends_with(')') && calls_move(argument);
 }
 
 // `criterion(out, target.to(device), weights)`: the call that gave it moves what it gives beside it.

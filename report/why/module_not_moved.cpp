@@ -79,11 +79,6 @@ const LineageStep* birth_of(const Operand& weight) {
   return weight.lineage.front().how == trace::How::derived ? &weight.lineage.front() : &weight.lineage.back();
 }
 
-// `metric = Metric().to(device)`
-bool moves(const Frame& place) {
-  return place.source.find(".to(") != std::string::npos || place.source.find(".cuda(") != std::string::npos;
-}
-
 // A method of the module that owns it, after that was made: `reset()` or `add_adapter()`, long after the move.
 bool made_anew(const Operand& stayed, const Evidence* bound) {
   const auto in_constructor = [](const Frame& call) { return call.function.ends_with("__init__"); };
@@ -92,9 +87,10 @@ bool made_anew(const Operand& stayed, const Evidence* bound) {
   const LineageStep& made = stayed.lineage.back();
   const bool by_method = made.at.function.starts_with(type_of_path(stored->text) + ".") && !in_constructor(made.at) &&
                          std::ranges::none_of(made.calls, in_constructor);
+  // `metric = Metric().to(device)`
   const bool moved = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere) != nullptr ||
                      evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr ||
-                     (bound != nullptr && moves(bound->at));
+                     (bound != nullptr && calls_move(bound->at.source));
   return by_method && moved;
 }
 

@@ -12,6 +12,7 @@
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/odd_operand.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -21,8 +22,8 @@ bool is_for_numpy(const Finding& finding) {
 }
 
 bool is_brought(std::string_view argument) {
-  constexpr std::array<std::string_view, 4> kCalls = {".cpu(", ".numpy(", ".tolist(", ".item("};
-  return std::ranges::any_of(kCalls, [argument](auto call) { return argument.find(call) != argument.npos; });
+  constexpr std::array<std::string_view, 4> kCalls = {"cpu", "numpy", "tolist", "item"};
+  return trace::calls_method(argument, kCalls);
 }
 
 // `tree.update(indices, errors.cpu().numpy())`: the call that gave it brings what it gives beside it.

@@ -59,6 +59,9 @@ TEST_CASE("A name is mentioned as a variable, as an attribute, or in quotes") {
   CHECK(mentions_name("('actor',)", "actor"));
   CHECK_FALSE(mentions_name("[self.actor_target]", "actor"));
   CHECK_FALSE(has_word("[self.actor]", "actor"));
+  CHECK(name_in("actors, self.actor", "actor") == 13);
+  CHECK(name_in("actor, actor", "actor", 1) == 7);
+  CHECK(name_in("actor1", "actor") == std::string_view::npos);
 }
 
 TEST_CASE("The value of one target of an assignment is found") {
