@@ -8,6 +8,7 @@
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
 #include "trace/function_names.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::hooks {
 
@@ -63,6 +64,13 @@ trace::Position position_at(trace::StringId file, int line, std::string_view fun
   position.line = position.end_line = line;
   position.column = position.end_column = -1;
   return position;
+}
+
+bool all_on_accelerators(const Inquiry& inquiry) {
+  return std::ranges::all_of(inquiry.operands, [](const trace::OperandRecord& one) {
+    const std::string_view device = runtime.recorder->string(runtime.recorder->device_name(one.device));
+    return trace::classify_device(device) == trace::DeviceClass::accelerator;
+  });
 }
 
 std::optional<trace::Position> loop_around(const trace::Position& at) {

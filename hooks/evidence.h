@@ -60,6 +60,8 @@ struct Inquiry {
   }
 };
 
+bool all_on_accelerators(const Inquiry& inquiry);
+
 // Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
 struct Candidate {
   trace::Position at;

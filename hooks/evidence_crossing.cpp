@@ -18,7 +18,6 @@
 #include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
-#include "trace/odd_operand.h"
 
 namespace devsan::hooks {
 
@@ -110,12 +109,10 @@ bool is_taken_for_nothing(const Inquiry& inquiry, std::size_t operand, const Han
   SourceFiles files;
   const SourceLines lines(files.whole(moved.file));
   if (!is_identifier(crossing.text) || !assigned_to(statement_at(lines, moved.line), crossing.text)) return false;
-  const std::size_t outer = indentation(lines[enclosing_line(lines, moved.line, "def ")]);
-  for (int k = moved.line + 1; k <= lines.count(); ++k) {
-    if (is_blank(lines[k])) continue;
-    if (indentation(lines[k]) <= outer && outer != 0) break;
+  const int end = end_of_function(lines, moved.line);
+  for (int k = moved.line + 1; k <= end; ++k) {
     const bool gives = k >= crossing.at.line && k <= crossing.at.end_line;
-    if (!gives && has_word(lines[k], crossing.text)) return false;
+    if (!gives && !is_blank(lines[k]) && has_word(lines[k], crossing.text)) return false;
   }
   return true;
 }
@@ -188,13 +185,7 @@ void find_returned_across(const Inquiry& inquiry, std::size_t operand) {
 }  // namespace
 
 void find_crossing(const Inquiry& inquiry, std::size_t operand) {
-  const auto text = [](trace::DeviceSlot slot) {
-    return runtime.recorder->string(runtime.recorder->device_name(slot));
-  };
-  const auto is_accelerator = [&](const trace::OperandRecord& one) {
-    return trace::classify_device(text(one.device)) == trace::DeviceClass::accelerator;
-  };
-  if (!std::ranges::all_of(inquiry.operands, is_accelerator)) return;
+  if (!all_on_accelerators(inquiry)) return;
   if (!find_given_across(inquiry, operand)) find_returned_across(inquiry, operand);
 }
 

@@ -120,19 +120,51 @@ bool is_blank(std::string_view line) noexcept {
   return begin == line.size() || line[begin] == '#' || line[begin] == '\r';
 }
 
+namespace {
+
+// `) -> Tensor:` goes on with the statement above, however little it is indented.
+bool closes_bracket(std::string_view line) noexcept {
+  const std::size_t begin = indentation(line);
+  return begin < line.size() && std::string_view(")]}").find(line[begin]) != std::string_view::npos;
+}
+
+// "def …" of "async def …".
+std::string_view without_async(std::string_view code) noexcept {
+  constexpr std::string_view kAsync = "async ";
+  return code.starts_with(kAsync) ? trimmed(code.substr(kAsync.size())) : code;
+}
+
+}  // namespace
+
 int enclosing_line(const SourceLines& lines, int number, std::string_view keyword) {
   std::size_t most = indentation(lines[number]);
   for (int k = number - 1; k > 0 && most > 0; --k) {
     const std::string_view text = lines[k];
-    if (is_blank(text) || indentation(text) >= most) continue;
+    if (is_blank(text) || indentation(text) >= most || closes_bracket(text)) continue;
     most = indentation(text);
-    if (text.substr(most).starts_with(keyword)) return k;
+    if (without_async(text.substr(most)).starts_with(keyword)) return k;
   }
   return 0;
 }
 
+int end_of_block(const SourceLines& lines, int number, int head) {
+  int last = number;
+  for (int k = number + 1; k <= lines.count(); ++k) {
+    if (is_blank(lines[k]) || closes_bracket(lines[k])) continue;
+    if (indentation(lines[k]) <= indentation(lines[head])) break;
+    last = k;
+  }
+  return last;
+}
+
+int end_of_function(const SourceLines& lines, int number) {
+  const int def = enclosing_line(lines, number, "def ");
+  return def != 0 ? end_of_block(lines, number, def) : lines.count();
+}
+
 std::string defined_name(std::string_view line, std::string_view keyword) {
-  line.remove_prefix(std::min(indentation(line) + keyword.size(), line.size()));
+  line = without_async(line.substr(indentation(line)));
+  line.remove_prefix(std::min(keyword.size(), line.size()));
   return std::string(line.substr(0, line.find_first_of("(: ")));
 }
 

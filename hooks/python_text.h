@@ -42,11 +42,18 @@ std::size_t indentation(std::string_view line) noexcept;
 // Neither code nor a decorator stands there.
 bool is_blank(std::string_view line) noexcept;
 
-// The first line before `number` that begins with `keyword` and is indented less than all between; 0 without one.
+// The first line before `number` that begins with `keyword`, or with `async` in front, and is indented
+// less than all between; 0 without one.
 int enclosing_line(const SourceLines& lines, int number, std::string_view keyword);
 
 // "pick" of "    def pick(self):", with `keyword` "def ".
 std::string defined_name(std::string_view line, std::string_view keyword);
+
+// The last line of the block that a line stands in, which begins under the line `head`.
+int end_of_block(const SourceLines& lines, int number, int head);
+
+// The last line of the function that a line stands in; of the file outside of all.
+int end_of_function(const SourceLines& lines, int number);
 
 // "Net.forward", the function that a line stands in, as Python qualifies its name; "<module>" outside of all.
 std::string qualified_function(const SourceLines& lines, int number);

@@ -120,6 +120,19 @@ TEST_CASE("A line belongs to the function and the class around it, whatever stan
   CHECK(enclosing_line(lines, 7, "class ") == 3);
 }
 
+TEST_CASE("A block ends where a line is indented no more than its head") {
+  const SourceLines lines(
+      "async def f(n):\n    for k in n:\n        g(k)\n\n        h(k)\n# why\n    return n\n\ndef g(\n    a,\n):\n    "
+      "return a\nx = f(1)\ny = x");
+  CHECK(qualified_function(lines, 5) == "f");
+  CHECK(enclosing_line(lines, 5, "def ") == 1);
+  CHECK(end_of_function(lines, 3) == 7);
+  CHECK(end_of_block(lines, 3, 2) == 5);
+  CHECK(qualified_function(lines, 12) == "g");
+  CHECK(end_of_function(lines, 12) == 12);
+  CHECK(end_of_function(lines, 13) == 14);
+}
+
 TEST_CASE("A call is no definition, no comment and no longer name") {
   CHECK(call_in("x = torch.jit.trace(f, a)", "jit.trace") == 10);
   CHECK(call_in("def trace(f):", "trace") == std::string_view::npos);
