@@ -130,6 +130,8 @@ void find_cache_key(const Inquiry& inquiry, std::size_t operand);
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
 void find_alone_on_device(const Inquiry& inquiry, std::size_t operand);
 void find_taken_out(const Inquiry& inquiry, std::size_t operand);
+void find_returned(const Inquiry& inquiry, std::size_t operand);
+void find_collected(const Inquiry& inquiry, std::size_t operand);
 void find_weight_put(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);

@@ -43,6 +43,8 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_cache_key(inquiry, k);
     find_taken_out(inquiry, k);
     find_weight_put(inquiry, k);
+    find_returned(inquiry, k);
+    find_collected(inquiry, k);
     find_closure_of_copy(inquiry, k);
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
@@ -60,6 +62,8 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_closure_of_copy(inquiry, k);
     find_locals_elsewhere(inquiry, k);
     find_alone_on_device(inquiry, k);
+    find_returned(inquiry, k);
+    find_collected(inquiry, k);
   }
 }
 

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "hooks/code_api.h"
-#include "hooks/object_search.h"
+#include "hooks/lineage_nodes.h"
+#include "hooks/named_objects.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -21,44 +22,6 @@ namespace devsan::hooks {
 
 namespace {
 
-void* variable_named(const void* frame, std::string_view name) {
-  WrittenLink local(name);
-  visit_frame(frame, false, local);
-  if (local.object() != nullptr) return local.object();
-  WrittenLink global(name);
-  visit_frame(frame, true, global);
-  return global.object();
-}
-
-std::size_t end_of_name(std::string_view text, std::size_t begin) {
-  std::size_t end = begin;
-  while (end < text.size() && is_identifier(text.substr(begin, end + 1 - begin))) ++end;
-  return end;
-}
-
-// ".scale", "[0]" and "['key']" at the start of a text; empty for anything else, a call among it.
-std::string next_step(std::string_view text) {
-  if (text.starts_with('.')) {
-    const std::size_t end = end_of_name(text, 1);
-    return end == 1 || text.substr(end).starts_with('(') ? std::string() : std::string(text.substr(0, end));
-  }
-  const std::size_t closing = text.starts_with('[') ? closing_of(text, 0) : text.npos;
-  if (closing == text.npos) return "";
-  std::string step(text.substr(0, closing + 1));
-  for (char& quote : step) quote = quote == '"' ? '\'' : quote;
-  return step;
-}
-
-// "[3]" and "['key']" for `[k]`, by what the variable is; the step as it is for any other.
-std::string with_value(const void* frame, const std::string& step) {
-  const std::string_view name = std::string_view(step).substr(1, step.size() - 2);
-  const void* value = step.front() == '[' && is_identifier(name) ? variable_named(frame, name) : nullptr;
-  char buffer[128];
-  if (value != nullptr && is_text(value)) return "['" + std::string(text_of(value, buffer, sizeof buffer)) + "']";
-  if (value == nullptr || !is_integer(value) || code_api().PyLong_AsLong == nullptr) return step;
-  return "[" + std::to_string(code_api().PyLong_AsLong(const_cast<void*>(value))) + "]";
-}
-
 // The first tensor on the way that an expression takes from a variable: "x" of `x.detach()`, "self.q[0]" of
 // `self.q[0].T`; `whole` where that is all of the expression. Null where the way leads through a call, or to none.
 struct Found {
@@ -71,13 +34,7 @@ Found tensor_behind(const void* frame, std::string_view expression) {
   std::string_view rest = expression.substr(end);
   while (object != nullptr) {
     if (const c10::TensorImpl* tensor = tensor_of(object)) return {tensor, rest.empty()};
-    const std::string text = next_step(rest);
-    if (text.empty()) return {};
-    const std::string link = with_value(frame, text);
-    WrittenLink step(link);
-    visit_links(object, step);
-    object = step.object();
-    rest.remove_prefix(text.size());
+    object = next_object(frame, object, rest);
   }
   return {};
 }
@@ -128,12 +85,23 @@ void name_argument(OperandList& operands, std::string_view argument) {
   }
 }
 
+// The step that a value is, where all that was made as it was has one history; or else a step without one.
+trace::LineageId history_of(const trace::LineageNode& made) {
+  std::size_t count = 0;
+  trace::LineageId found = trace::LineageId::none;
+  visit_lineage_nodes([&](trace::LineageId id, const trace::LineageNode& node) {
+    if (node.site != made.site || node.op != made.op || node.how != made.how || node.device != made.device) return;
+    found = id;
+    ++count;
+  });
+  return count == 1 ? found : runtime.recorder->add_lineage(made);
+}
+
 void add_unseen(const trace::LineageNode& made, std::string_view expression, std::string_view device,
                 OperandList& operands) {
   const bool known = made.site != trace::SiteId::none;
   const trace::DeviceSlot slot = known ? made.device : runtime.recorder->intern_device(device);
-  operands.unseen(slot, known ? runtime.recorder->add_lineage(made) : trace::LineageId::none,
-                  runtime.recorder->intern_string(expression));
+  operands.unseen(slot, known ? history_of(made) : trace::LineageId::none, runtime.recorder->intern_string(expression));
 }
 
 // A view, as `x.detach()`, has the history of what it is taken from; what `p.grad * scale` computes has its own.

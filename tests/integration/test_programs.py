@@ -48,6 +48,10 @@ SINCE_3_11 = {
     "382_adapters_are_put_into_a_moved_model",
     "385_targets_follow_a_default_argument",
     "386_hooks_are_installed_again_for_the_current_gpu",
+    "414_scores_are_collected_beside_labels_of_the_host",
+    "415_collected_scores_go_to_numpy",
+    "416_predictions_become_arrays_after_the_loop",
+    "419_detections_are_joined_for_numpy",
 }
 
 

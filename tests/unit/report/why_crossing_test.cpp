@@ -48,6 +48,46 @@ TEST_CASE("What a module computed on its accelerator is handed over by the line 
   }
 }
 
+TEST_CASE("What brings its input to its own accelerator has to bring its result back") {
+  const Frame returned = line(18, "OnItsGpu.forward", "        return self.inner(x)", "self.inner(x)");
+  Finding finding = crossing();
+  find(odd(finding), EvidenceKind::returned_at, returned, "x");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "returned_as_made");
+  CHECK(cause_line(told) == 18);
+  CHECK_THAT(told.root_cause->why, Contains("brings `x` from cuda:1 to cuda:0"));
+
+  SECTION("also where what it meets looks odd") {
+    Finding other = crossing();
+    find(wanted(other), EvidenceKind::returned_at, returned, "x");
+    wanted(other).is = NameKind::local;
+    CHECK(cause_line(explained(other)) == 18);
+  }
+  SECTION("but not to the host, where models leave their results on the accelerator") {
+    wanted(finding).device = "cpu";
+    CHECK(explained(finding).rule != "returned_as_made");
+  }
+}
+
+TEST_CASE("Of two lists that a loop fills, the one that stays on the accelerator is to be brought to the host") {
+  const Frame put = line(12, "evaluate", "        scores.append(model(x))", "model(x)");
+  Finding finding = add("labels");
+  odd(finding).lineage = {moved(line(13, "evaluate", "        labels.append(y.cpu())", "y.cpu()"), "cpu")};
+  find(wanted(finding), EvidenceKind::collected_at, put, "scores");
+  CHECK(explained(finding).rule != "collected_as_made");
+  find(wanted(finding), EvidenceKind::collected_beside_at, line(13, "evaluate", "        labels.append(y.cpu())"),
+       "labels");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "collected_as_made");
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.root_cause->why, Contains("`labels`"));
+
+  SECTION("not where both are on accelerators") {
+    odd(finding).device = "cuda:1";
+    CHECK(explained(finding).rule != "collected_as_made");
+  }
+}
+
 TEST_CASE("Of two accelerators, the one that no number was given for is the mistake") {
   Finding finding = crossing();
   odd(finding).evidence.clear();
