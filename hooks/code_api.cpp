@@ -14,14 +14,6 @@ namespace {
 constexpr std::ptrdiff_t kMemberSize = 40;
 constexpr std::ptrdiff_t kMemberOffset = 16;
 
-std::ptrdiff_t code_member(const char* name) noexcept {
-  const char* member = field<const char*>(python.code_type, kTypeMembers);
-  for (; member != nullptr && field<const char*>(member, 0) != nullptr; member += kMemberSize) {
-    if (std::strcmp(field<const char*>(member, 0), name) == 0) return field<std::ptrdiff_t>(member, kMemberOffset);
-  }
-  return 0;
-}
-
 CodeApi look_up() noexcept {
   CodeApi api;
   api.function_type = ::dlsym(RTLD_DEFAULT, "PyFunction_Type");
@@ -50,6 +42,14 @@ const void* member(const void* code, std::ptrdiff_t offset) noexcept {
 }
 
 }  // namespace
+
+std::ptrdiff_t code_member(const char* name) noexcept {
+  const char* member = field<const char*>(python.code_type, kTypeMembers);
+  for (; member != nullptr && field<const char*>(member, 0) != nullptr; member += kMemberSize) {
+    if (std::strcmp(field<const char*>(member, 0), name) == 0) return field<std::ptrdiff_t>(member, kMemberOffset);
+  }
+  return 0;
+}
 
 const CodeApi& code_api() noexcept {
   static const CodeApi api = look_up();

@@ -29,6 +29,9 @@ struct CodeApi {
   std::ptrdiff_t free_names = 0;
 };
 
+// The offset of a member in code objects; 0 where they have none of this name.
+std::ptrdiff_t code_member(const char* name) noexcept;
+
 // Looked up once, when it is first needed. After find_python(), with the GIL.
 const CodeApi& code_api() noexcept;
 

@@ -82,10 +82,12 @@ std::optional<trace::Position> loop_around(const trace::Position& at) {
 }
 
 const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
-  const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
   const std::string_view function = trace::function_around(runtime.recorder->string(position.function));
+  const std::string_view own_name = function.substr(function.rfind('.') + 1);
   for (const void* code : inquiry.own_code.code()) {
-    if (is_name(field<const void*>(code, name), function) && position_of(code, 0).file == position.file) return code;
+    if (!is_name(field<const void*>(code, code_members.name), own_name)) continue;
+    const trace::Position start = position_of(code, 0);
+    if (start.file == position.file && runtime.recorder->string(start.function) == function) return code;
   }
   return nullptr;
 }

@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "hooks/byte_code.h"
+#include "hooks/code_names.h"
 #include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
+#include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
 
@@ -18,10 +20,8 @@ namespace {
 constexpr int kMaxDecorators = 16;
 constexpr int kMaxFrames = 256;
 
-std::string qualified_name(const void* code) {
-  char buffer[256];
-  const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
-  return std::string(text_of(field<const void*>(code, name), buffer, sizeof buffer));
+std::string name_of(const void* code) {
+  return std::string(runtime.recorder->string(qualified_name(code)));
 }
 
 // The line with the function's `def`: the first line of its code is that of its decorators.
@@ -97,8 +97,7 @@ void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook, boo
   const void* code = code_of_function(function);
   if (!of_owner && !mentions_moves(code)) return;
   const auto at = registration(inquiry, code);
-  inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code),
-                    qualified_name(code));
+  inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code), name_of(code));
 }
 
 void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module, bool of_owner) {
@@ -157,7 +156,7 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
     char buffer[256];
     const void* code = code_of_function(function);
     inquiry.found.add(trace::EvidenceKind::default_argument, operand, definition(code),
-                      qualified_name(code) + "(" + std::string(text_of(argument, buffer, sizeof buffer)) + ")");
+                      name_of(code) + "(" + std::string(text_of(argument, buffer, sizeof buffer)) + ")");
     return;
   }
 }

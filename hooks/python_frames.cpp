@@ -94,8 +94,9 @@ bool learn_code_members() noexcept {
   code_members.filename = member_offset(python.code_type, "co_filename");
   code_members.name = member_offset(python.code_type, "co_name");
   code_members.qualified_name = member_offset(python.code_type, "co_qualname");
+  code_members.first_line = member_offset(python.code_type, "co_firstlineno");
   code_members.instructions = field<std::ptrdiff_t>(python.code_type, kTypeBasicSize);
-  return code_members.filename != 0 && code_members.name != 0;
+  return code_members.filename != 0 && code_members.name != 0 && code_members.first_line != 0;
 }
 
 // Asks the kernel whether memory can be read: a wrong layout must not crash the program that is being checked.

@@ -69,6 +69,7 @@ struct CodeMembers {
   std::ptrdiff_t filename = 0;
   std::ptrdiff_t name = 0;
   std::ptrdiff_t qualified_name = 0;  // 0 before 3.11
+  std::ptrdiff_t first_line = 0;
   std::ptrdiff_t instructions = 0;
 };
 extern CodeMembers code_members;

@@ -1,12 +1,9 @@
 #include "hooks/sites.h"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <string_view>
 
+#include "hooks/code_columns.h"
+#include "hooks/code_names.h"
 #include "hooks/code_table.h"
 #include "hooks/copies.h"
 #include "hooks/python_api.h"
@@ -137,21 +134,6 @@ const void* find_user_frame(ThreadCaches* caches, const void* innermost, std::ui
   return innermost;
 }
 
-// Python names the main script as the command line did, relative to the directory that the process was started in.
-trace::StringId intern_path(std::string_view file) noexcept {
-  const std::string_view start = runtime.start_directory;
-  char path[4096];
-  if (!file.starts_with('/') && !file.starts_with('<') && !start.empty() &&
-      start.size() + file.size() + 2 < sizeof path) {
-    const int length =
-        std::snprintf(path, sizeof path, "%s/%.*s", runtime.start_directory, int(file.size()), file.data());
-    const int saved_errno = errno;
-    if (::access(path, F_OK) == 0) file = {path, static_cast<std::size_t>(length)};
-    errno = saved_errno;
-  }
-  return runtime.recorder->intern_string(file);
-}
-
 }  // namespace
 
 const void* innermost_frame(const void* frame) noexcept {
@@ -205,12 +187,12 @@ CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) no
 }
 
 trace::Position position_of(const void* code, int instruction) noexcept {
-  char buffer[1024];
   trace::Position position{};
-  position.file = intern_path(text_of(field<const void*>(code, code_members.filename), buffer, sizeof buffer));
-  const std::ptrdiff_t name = code_members.qualified_name != 0 ? code_members.qualified_name : code_members.name;
-  position.function = runtime.recorder->intern_string(text_of(field<const void*>(code, name), buffer, sizeof buffer));
-  const CodeLocation location = code_location(code, instruction);
+  position.file = file_of(code);
+  position.function = qualified_name(code);
+  CodeLocation location = code_location(code, instruction);
+  const bool by_text = python.PyCode_Addr2Location == nullptr && (code_table.marks(code) & kTorchCode) == 0;
+  if (by_text) location = with_columns(location, position.file, code, instruction);
   position.line = location.line;
   position.end_line = location.end_line;
   position.column = location.column;

@@ -1,0 +1,230 @@
+#include "hooks/python_extents.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+using trace::is_word;
+
+constexpr std::size_t kMaxCalls = 32;
+constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kNowhere = std::string_view::npos;
+
+// Of what stands before a bracket, these call nothing.
+constexpr std::array<std::string_view, 32> kKeywords = {
+    "and",  "as",       "assert",  "async", "await", "break",  "class", "continue", "def",  "del",  "elif",
+    "else", "except",   "finally", "for",   "from",  "global", "if",    "import",   "in",   "is",   "lambda",
+    "not",  "nonlocal", "or",      "pass",  "raise", "return", "try",   "while",    "with", "yield"};
+
+// These run code that their text does not have, or some in another order.
+constexpr std::array<std::string_view, 4> kOtherStatements = {"assert", "async", "class", "def"};
+
+// After these a block begins behind a colon; after any other word, an annotation does.
+constexpr std::array<std::string_view, 9> kBlocks = {"elif", "else",  "except", "finally", "for",
+                                                     "if",   "while", "with",   "try"};
+
+template <std::size_t size>
+bool among(const std::array<std::string_view, size>& words, std::string_view word) noexcept {
+  return std::ranges::find(words, word) != words.end();
+}
+
+struct Span {
+  std::size_t begin = kNowhere;
+  std::size_t end = 0;
+  bool within(std::size_t from, std::size_t to) const noexcept { return begin >= from && end <= to; }
+};
+
+// All calls of a statement, in the order in which they end.
+class Calls {
+ public:
+  explicit Calls(std::string_view text) noexcept : text_(text) { understood_ = read(); }
+
+  // None where it is not certain that there are `count`, and which is which.
+  std::optional<Span> of(Caller caller, int rank, int count) const noexcept {
+    if (!understood_ || rank < 0 || rank >= count) return std::nullopt;
+    const bool inside = caller == Caller::comprehension;
+    if (inside && loop_.begin == kNowhere) return std::nullopt;
+    int met = 0;
+    bool ordered = ordered_;
+    std::optional<Span> found;
+    for (std::size_t k = 0; k < count_; ++k) {
+      if (runs_inside(calls_[k]) != inside) continue;
+      if (met++ == rank) found = calls_[k];
+      // A comprehension takes its value last, although that is written first.
+      ordered = ordered && (!inside || calls_[k].end <= for_);
+    }
+    return met == count && (ordered || count == 1) ? found : std::nullopt;
+  }
+
+ private:
+  struct Level {
+    std::size_t open = 0;
+    std::size_t primary = kNowhere;  // where the expression before what comes next begins; nowhere behind an operator
+    bool call = false;
+    bool loops = false;
+  };
+
+  // All of a comprehension but the first of what it goes through.
+  bool runs_inside(const Span& call) const noexcept {
+    if (loop_.begin == kNowhere || call.begin == loop_.begin || !call.within(loop_.begin, loop_.end)) return false;
+    return !call.within(in_, first_end_);
+  }
+
+  bool read() noexcept {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == '"' || c == '\'') {
+        if (!pass_string()) return false;
+      } else if (is_word(c)) {
+        if (!pass_word()) return false;
+      } else if (c == '(' || c == '[' || c == '{') {
+        if (!open()) return false;
+      } else if (c == ')' || c == ']' || c == '}') {
+        if (!close()) return false;
+      } else {
+        pass_other(c);
+      }
+    }
+    return depth_ == 0;
+  }
+
+  bool pass_string() noexcept {
+    int lines = 0;
+    const std::size_t begin = at_;
+    at_ = end_of_string(text_, at_, lines);
+    if (at_ == text_.npos) return false;
+    Level& level = levels_[depth_];
+    if (level.primary == kNowhere) level.primary = begin;
+    // What is called inside of it is not looked for.
+    return !is_formatted(text_, begin) || text_.substr(begin, at_ - begin).find('(') == text_.npos;
+  }
+
+  bool pass_word() noexcept {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    if (begin == 0) first_word_ = word;
+    Level& level = levels_[depth_];
+    if (word == "lambda" || (begin == 0 && among(kOtherStatements, word))) return false;
+    if (!among(kKeywords, word)) {
+      if (level.primary == kNowhere) level.primary = begin;
+      return true;
+    }
+    level.primary = kNowhere;
+    const bool in_loop = level.loops && depth_ == loop_depth_;
+    if (word == "for" && depth_ > 0 && !level.loops) return enter_loop(begin);
+    if (in_loop && word == "in" && in_ == kNowhere) in_ = at_;
+    if (in_loop && in_ != kNowhere && (word == "for" || word == "if" || word == "async")) end_first(begin);
+    if (word == "if" && begin != 0 && !in_loop) ordered_ = false;
+    return true;
+  }
+
+  bool enter_loop(std::size_t begin) noexcept {
+    if (loop_.begin != kNowhere) return false;  // one is enough to follow
+    levels_[depth_].loops = true;
+    loop_depth_ = depth_;
+    loop_.begin = levels_[depth_].open;
+    loop_.end = text_.size();
+    for_ = begin;
+    return true;
+  }
+
+  void end_first(std::size_t end) noexcept {
+    if (first_end_ == kNowhere) first_end_ = end;
+  }
+
+  bool open() noexcept {
+    Level& around = levels_[depth_];
+    const bool call = text_[at_] == '(' && around.primary != kNowhere;
+    if (around.primary == kNowhere) around.primary = at_;
+    if (++depth_ == kMaxDepth) return false;
+    levels_[depth_] = {at_++, kNowhere, call, false};
+    return true;
+  }
+
+  bool close() noexcept {
+    if (depth_ == 0) return false;
+    const Level closed = levels_[depth_--];
+    ++at_;
+    if (closed.loops) {
+      end_first(at_ - 1);
+      loop_.end = at_;
+      if (!add({closed.open, at_})) return false;
+    }
+    return !closed.call || add({levels_[depth_].primary, at_});
+  }
+
+  bool add(const Span& call) noexcept {
+    if (count_ == calls_.size()) return false;
+    calls_[count_++] = call;
+    return true;
+  }
+
+  void pass_other(char c) noexcept {
+    const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\\';
+    if (!blank && c != '.') levels_[depth_].primary = kNowhere;
+    if (depth_ == 0 && c == '=' && stores()) ordered_ = ordered_ && count_ == 0;
+    if (depth_ == 0 && c == ':' && !among(kBlocks, first_word_)) ordered_ = false;
+    ++at_;
+  }
+
+  // Whether the sign of equality is that of an assignment, which takes its value first.
+  bool stores() const noexcept {
+    const char before = at_ > 0 ? text_[at_ - 1] : '=';
+    const char behind = at_ + 1 < text_.size() ? text_[at_ + 1] : '=';
+    return behind != '=' && std::string_view("=!<>+-*/|&^%@:").find(before) == std::string_view::npos;
+  }
+
+  std::string_view text_;
+  std::string_view first_word_;
+  std::size_t at_ = 0;
+  std::size_t depth_ = 0;
+  std::array<Level, kMaxDepth> levels_;
+  std::array<Span, kMaxCalls> calls_;
+  std::size_t count_ = 0;
+  Span loop_;  // the comprehension, with its brackets
+  std::size_t loop_depth_ = 0;
+  std::size_t for_ = 0;
+  std::size_t in_ = kNowhere;
+  std::size_t first_end_ = kNowhere;
+  bool ordered_ = true;
+  bool understood_ = false;
+};
+
+}  // namespace
+
+std::optional<Statement> statement_around(std::string_view text, int line) noexcept {
+  StatementReader reader(text);
+  Statement statement;
+  while (reader.next(statement)) {
+    if (line <= statement.last) return line >= statement.first ? std::optional(statement) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Extent> extent_of_call(std::string_view text, const Statement& statement, Caller caller, int rank,
+                                     int count) noexcept {
+  if (statement.text.starts_with('@')) return std::nullopt;
+  const auto call = Calls(statement.text).of(caller, rank, count);
+  if (!call) return std::nullopt;
+  const auto from = static_cast<std::size_t>(statement.text.data() - text.data());
+  const auto line_at = [&](std::size_t at) {
+    const std::string_view before = statement.text.substr(0, at);
+    return statement.first + static_cast<int>(std::ranges::count(before, '\n'));
+  };
+  const auto column_at = [&](std::size_t at) {
+    const std::string_view before = text.substr(0, from + at);
+    return static_cast<int>(before.size() - (before.rfind('\n') + 1));
+  };
+  return Extent{line_at(call->begin), line_at(call->end), column_at(call->begin), column_at(call->end)};
+}
+
+}  // namespace devsan::hooks
