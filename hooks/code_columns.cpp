@@ -74,26 +74,24 @@ Rank rank_of(const Bytes& bytes, int instruction, const Statement& statement) no
   return end - begin < kMaxStatementBytes ? found : Rank();
 }
 
-// None for a lambda, whose calls are not told from those around it.
-std::optional<Caller> caller_of(const void* code) noexcept {
+Caller caller_of(const void* code) noexcept {
   char buffer[256];
   const std::string_view name = text_of(field<const void*>(code, code_members.name), buffer, sizeof buffer);
   if (!name.starts_with('<') || name == "<module>") return Caller::function;
-  return name == "<lambda>" ? std::nullopt : std::optional(Caller::comprehension);
+  return name == "<lambda>" ? Caller::lambda : Caller::comprehension;
 }
 
 }  // namespace
 
 CodeLocation with_columns(const CodeLocation& at, trace::StringId file, const void* code, int instruction) noexcept {
   const Bytes bytes(code);
-  const auto caller = caller_of(code);
-  if (!bytes.calls(instruction) || bytes.ends_block(instruction) || !caller) return at;
+  if (!bytes.calls(instruction) || bytes.ends_block(instruction)) return at;
   SourceFiles files;
   const std::string_view text = files.whole(file);
   const auto statement = statement_around(text, at.line);
   if (!statement) return at;
   const Rank rank = rank_of(bytes, instruction, *statement);
-  const auto extent = extent_of_call(text, *statement, *caller, rank.rank, rank.count);
+  const auto extent = extent_of_call(text, *statement, caller_of(code), rank.rank, rank.count);
   if (!extent || extent->line != at.line) return at;
   return {extent->line, extent->end_line, extent->column, extent->end_column};
 }

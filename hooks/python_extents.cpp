@@ -48,8 +48,9 @@ class Calls {
   // None where it is not certain that there are `count`, and which is which.
   std::optional<Span> of(Caller caller, int rank, int count) const noexcept {
     if (!understood_ || rank < 0 || rank >= count) return std::nullopt;
-    const bool inside = caller == Caller::comprehension;
-    if (inside && loop_.begin == kNowhere) return std::nullopt;
+    const bool inside = caller != Caller::function;
+    const bool in_loop = caller == Caller::comprehension;
+    if (inside && (in_loop ? loop_ : body_).begin == kNowhere) return std::nullopt;
     int met = 0;
     bool ordered = ordered_;
     std::optional<Span> found;
@@ -57,7 +58,7 @@ class Calls {
       if (runs_inside(calls_[k]) != inside) continue;
       if (met++ == rank) found = calls_[k];
       // A comprehension takes its value last, although that is written first.
-      ordered = ordered && (!inside || calls_[k].end <= for_);
+      ordered = ordered && (!in_loop || calls_[k].end <= for_);
     }
     return met == count && (ordered || count == 1) ? found : std::nullopt;
   }
@@ -70,8 +71,9 @@ class Calls {
     bool loops = false;
   };
 
-  // All of a comprehension but the first of what it goes through.
+  // The body of a lambda, or all of a comprehension but the first of what it goes through.
   bool runs_inside(const Span& call) const noexcept {
+    if (body_.begin != kNowhere) return call.within(body_.begin, body_.end);
     if (loop_.begin == kNowhere || call.begin == loop_.begin || !call.within(loop_.begin, loop_.end)) return false;
     return !call.within(in_, first_end_);
   }
@@ -93,6 +95,7 @@ class Calls {
         pass_other(c);
       }
     }
+    end_body(0);
     return depth_ == 0;
   }
 
@@ -113,12 +116,13 @@ class Calls {
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (begin == 0) first_word_ = word;
     Level& level = levels_[depth_];
-    if (word == "lambda" || (begin == 0 && among(kOtherStatements, word))) return false;
+    if (begin == 0 && among(kOtherStatements, word)) return false;
     if (!among(kKeywords, word)) {
       if (level.primary == kNowhere) level.primary = begin;
       return true;
     }
     level.primary = kNowhere;
+    if (word == "lambda") return enter_lambda();
     const bool in_loop = level.loops && depth_ == loop_depth_;
     if (word == "for" && depth_ > 0 && !level.loops) return enter_loop(begin);
     if (in_loop && word == "in" && in_ == kNowhere) in_ = at_;
@@ -127,8 +131,20 @@ class Calls {
     return true;
   }
 
+  // One function in a statement is enough to follow.
+  bool enter_lambda() noexcept {
+    if (lambda_ || loop_.begin != kNowhere) return false;
+    lambda_ = true;
+    lambda_depth_ = depth_;
+    return true;
+  }
+
+  void end_body(std::size_t depth) noexcept {
+    if (body_.begin != kNowhere && body_.end == kNowhere && depth == lambda_depth_) body_.end = at_;
+  }
+
   bool enter_loop(std::size_t begin) noexcept {
-    if (loop_.begin != kNowhere) return false;  // one is enough to follow
+    if (lambda_ || loop_.begin != kNowhere) return false;
     levels_[depth_].loops = true;
     loop_depth_ = depth_;
     loop_.begin = levels_[depth_].open;
@@ -152,6 +168,7 @@ class Calls {
 
   bool close() noexcept {
     if (depth_ == 0) return false;
+    end_body(depth_);
     const Level closed = levels_[depth_--];
     ++at_;
     if (closed.loops) {
@@ -172,7 +189,12 @@ class Calls {
     const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\\';
     if (!blank && c != '.') levels_[depth_].primary = kNowhere;
     if (depth_ == 0 && c == '=' && stores()) ordered_ = ordered_ && count_ == 0;
-    if (depth_ == 0 && c == ':' && !among(kBlocks, first_word_)) ordered_ = false;
+    if (c == ',') end_body(depth_);
+    if (c == ':' && lambda_ && body_.begin == kNowhere && depth_ == lambda_depth_) {
+      body_ = {at_, kNowhere};
+    } else if (c == ':' && depth_ == 0 && !among(kBlocks, first_word_)) {
+      ordered_ = false;
+    }
     ++at_;
   }
 
@@ -190,6 +212,9 @@ class Calls {
   std::array<Level, kMaxDepth> levels_;
   std::array<Span, kMaxCalls> calls_;
   std::size_t count_ = 0;
+  bool lambda_ = false;
+  std::size_t lambda_depth_ = 0;
+  Span body_;  // the lambda's
   Span loop_;  // the comprehension, with its brackets
   std::size_t loop_depth_ = 0;
   std::size_t for_ = 0;

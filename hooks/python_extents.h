@@ -20,8 +20,8 @@ struct Extent {
 // The statement in which a line lies; none where it lies in none.
 std::optional<Statement> statement_around(std::string_view text, int line) noexcept;
 
-// A comprehension is a function of its own until CPython 3.11; the function around calls it.
-enum class Caller { function, comprehension };
+// A lambda is a function of its own, and so is a comprehension until CPython 3.11; the function around calls that.
+enum class Caller { function, lambda, comprehension };
 
 // The call number `rank`, from 0 on, of those `count` that the statement's code makes in the order of its byte code.
 // `text` is that of the whole file.

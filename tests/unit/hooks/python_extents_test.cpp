@@ -32,7 +32,7 @@ TEST_CASE("Where byte code and text have not as many calls, none is told") {
   CHECK(call("x = f(g())", 2, 3) == "?");
   CHECK(call("x = f(f'{g()}')", 0, 1) == "?");
   CHECK(call("x = f(f'{y}')", 0, 1) == "f(f'{y}')");
-  CHECK(call("x = f(lambda: g())", 0, 1) == "?");
+  CHECK(call("x = f(lambda: g(lambda: h()))", 0, 1) == "?");
   CHECK(call("@f(1)", 0, 1) == "?");
   CHECK(call("def h(x=f()): return x", 0, 1) == "?");
   CHECK(call("assert f(), 'told'", 0, 1) == "?");
@@ -58,6 +58,17 @@ TEST_CASE("A comprehension makes its calls itself, but those for what it goes th
   CHECK(call("y = [f(x) for x in z if g(x)]", 0, 2, Caller::comprehension) == "?");
   CHECK(call("y = [f(x) for x in z], [g(x) for x in z]", 0, 1, Caller::comprehension) == "?");
   CHECK(call("y = f(x)", 0, 1, Caller::comprehension) == "?");
+}
+
+TEST_CASE("A lambda makes the calls of its body") {
+  constexpr std::string_view kText = "attempt(lambda y=f(): g() + h(y), later())";
+  CHECK(call(kText, 0, 2, Caller::lambda) == "g()");
+  CHECK(call(kText, 1, 2, Caller::lambda) == "h(y)");
+  CHECK(call(kText, 0, 3) == "f()");
+  CHECK(call(kText, 1, 3) == "later()");
+  CHECK(call("f = lambda: g({1: h()})", 1, 2, Caller::lambda) == "g({1: h()})");
+  CHECK(call("x = f(lambda: g())", 0, 1) == "f(lambda: g())");
+  CHECK(call("x = f(lambda: [g(a) for a in b])", 0, 1, Caller::comprehension) == "?");
 }
 
 TEST_CASE("A call has the lines and columns of its file") {
