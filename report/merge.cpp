@@ -53,6 +53,8 @@ std::string identity_of(const Finding& finding) {
   if (const Operand* odd = first_odd(finding.operands)) {
     hash.text(odd->arg).place(odd->lineage.empty() ? nullptr : &odd->lineage.back().at);
   }
+  // One of several ranks that end in the same line tells why the others did.
+  if (finding.last_moments && finding.last_moments->ending.named_by_kernel) hash.text("killed for memory");
   if (finding.growth && !finding.where) hash.text(finding.growth->device);
   if (finding.traffic && finding.traffic->copy) hash.place(&*finding.traffic->copy);
   return hash.digits();
