@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "hooks/evidence.h"
+#include "hooks/lineage_nodes.h"
 #include "hooks/runtime.h"
 
 namespace devsan::hooks {
 
 namespace {
-
-constexpr std::uint32_t kMaxNodes = 1 << 16;
 
 trace::LineageId origin_of(trace::LineageId id) {
   for (int steps = 0; steps <= trace::kMaxLineageDepth; ++steps) {
@@ -58,18 +57,17 @@ void find_made_alike(const Inquiry& inquiry, std::size_t operand) {
   const trace::LineageId origin = origin_of(inquiry.operands[operand].lineage);
   const trace::LineageNode made = runtime.recorder->lineage(origin);
   if (made.how != trace::How::created || made.device != inquiry.operands[operand].device || made.calls == 0) return;
-  for (std::uint32_t id = 1; id < kMaxNodes; ++id) {
-    const trace::LineageNode move = runtime.recorder->lineage(trace::LineageId{id});
-    if (move.how == static_cast<trace::How>(0)) return;
-    if (move.how != trace::How::moved || !inquiry.is_wanted(operand, move.device)) continue;
+  bool told = false;
+  visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& move) {
+    if (told || move.how != trace::How::moved || !inquiry.is_wanted(operand, move.device)) return;
     const trace::LineageId moved = origin_of(move.parent);
-    if (moved == origin || !made_alike(made, runtime.recorder->lineage(moved))) continue;
+    if (moved == origin || !made_alike(made, runtime.recorder->lineage(moved))) return;
     const auto call = parting(made, runtime.recorder->lineage(moved));
-    if (!call) continue;
+    if (!call) return;
     inquiry.found.add(trace::EvidenceKind::made_alike_moved_at, operand, runtime.recorder->site(move.site).user, "");
     inquiry.found.add(trace::EvidenceKind::asked_apart_at, operand, *call, "");
-    return;
-  }
+    told = true;
+  });
 }
 
 }  // namespace devsan::hooks

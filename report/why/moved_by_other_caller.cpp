@@ -27,7 +27,8 @@ std::optional<Explanation> moved_by_other_caller(const Finding& finding) {
   if (arrival == nullptr || moved == nullptr || asked == nullptr || is_running(arrival->at, finding))
     return std::nullopt;
   if (is_weight(pair->odd) || !was_never_moved(pair->odd)) return std::nullopt;
-  if (same_line(moved->at, asked->at)) return std::nullopt;
+  // A maker that moves what it makes does so for everybody, to the device that it is told.
+  if (same_line(moved->at, asked->at) || same_function(moved->at, arrival->at)) return std::nullopt;
   const std::string made = short_place(arrival->at);
   const std::string edit = assigned_after_move(asked->at, device_at(asked->at, pair->wanted, finding));
   return Explanation{

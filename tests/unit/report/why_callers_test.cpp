@@ -131,6 +131,10 @@ TEST_CASE("The call that does not move what another caller of the same helper mo
     odd(finding).lineage.front().at = line(28, "Net.forward", "    for x, y in loader:");
     CHECK(explained(finding).rule != "moved_by_other_caller");
   }
+  SECTION("not where the helper moves what it makes") {
+    odd(finding).evidence[1].at = line(6, "Words.encode", "        return ids.to(self.device)");
+    CHECK(explained(finding).rule != "moved_by_other_caller");
+  }
   SECTION("not for what came to the CPU by a move") {
     odd(finding).lineage.insert(odd(finding).lineage.begin(), moved(line(15, "main", "    stop = stop.cpu()"), "cpu"));
     CHECK(explained(finding).rule != "moved_by_other_caller");
