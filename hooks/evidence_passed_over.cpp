@@ -51,15 +51,30 @@ class Mover {
   // The only line behind the first question that returns the argument as it came.
   const std::optional<trace::Position>& handed_back() const { return handed_back_; }
 
-  // The question about the type that is most like an object's: of lists for a tuple, and the other way round.
+  // The question about the type that is most like an object's: of lists for a tuple, and the other way round; of
+  // dictionaries for a UserDict, as tokenizers of transformers return.
   struct Branch {
     const void* type;
     trace::Position at;
   };
   const Branch* branch_beside(const void* object) const {
-    const std::string_view like = is_tuple(object) ? "list" : is_list(object) ? "tuple" : "";
+    const std::string_view like = is_tuple(object)     ? "list"
+                                  : is_list(object)    ? "tuple"
+                                  : is_mapping(object) ? "dict"
+                                                       : "";
     const auto found = std::ranges::find_if(branches_, [&](const Branch& one) { return is_name(one.type, like); });
     return like.empty() || found == branches_.end() ? nullptr : &*found;
+  }
+
+  // Of a type that was made for it; by its name, since an abstract class can be claimed by registration alone.
+  static bool is_mapping(const void* object) {
+    const void* bases = field<const void*>(type_of(object), kTypeMro);
+    for (std::ptrdiff_t k = 0; tuple_entry(bases, k) != nullptr; ++k) {
+      std::string_view base = field<const char*>(tuple_entry(bases, k), kTypeName);
+      base.remove_prefix(base.rfind('.') + 1);
+      if (base == "UserDict" || base == "Mapping") return true;
+    }
+    return false;
   }
 
   // Whether the function calls itself, so that it sees everything inside of what it is given.

@@ -4,6 +4,7 @@
 
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -83,10 +84,11 @@ const LineageStep* birth_of(const Operand& weight) {
 bool made_anew(const Operand& stayed, const Evidence* bound) {
   const auto in_constructor = [](const Frame& call) { return call.function.ends_with("__init__"); };
   const Evidence* stored = evidence_of(stayed, trace::EvidenceKind::attribute_set_at);
-  if (stored == nullptr || stayed.lineage.empty()) return false;
+  if (stayed.lineage.empty()) return false;
   const LineageStep& made = stayed.lineage.back();
-  const bool by_method = made.at.function.starts_with(type_of_path(stored->text) + ".") && !in_constructor(made.at) &&
-                         std::ranges::none_of(made.calls, in_constructor);
+  const bool own = stored != nullptr ? made.at.function.starts_with(type_of_path(stored->text) + ".")
+                                     : statement_of(made.at.source).starts_with("setattr(self,");
+  const bool by_method = own && !in_constructor(made.at) && std::ranges::none_of(made.calls, in_constructor);
   // `metric = Metric().to(device)`
   const bool moved = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere) != nullptr ||
                      evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr ||

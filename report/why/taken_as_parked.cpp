@@ -1,5 +1,7 @@
 // A value was sent to the host on purpose, to be kept there: a replay buffer, saved activations, an offloaded state, a
 // cache that was made there. Whoever takes it out has to bring it back, and did not.
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "report/frames.h"
@@ -35,8 +37,20 @@ bool is_apart(const Frame& place, const Frame& parked, const Operand& operand) {
   return made_before ? !same_line(place, parked) : !same_function(place, parked);
 }
 
+// `kept = {}`: nothing is taken out here.
+bool makes_container(const Frame& place) {
+  const auto assigned = split_assignment(place.source);
+  if (!assigned) return false;
+  constexpr std::array<std::string_view, 6> kEmpty = {"{}", "[]", "dict()", "list()", "defaultdict(", "deque("};
+  return std::ranges::any_of(kEmpty, [&](std::string_view made) { return assigned->value.find(made) != made.npos; });
+}
+
 // The first line that makes something of it; else the one that gets it, or is given it.
 const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding& finding) {
+  if (is_weight(operand)) {
+    const Evidence* put = place_of(operand, trace::EvidenceKind::weight_put_at, finding);
+    if (put != nullptr && is_apart(put->at, parked, operand)) return &put->at;
+  }
   const Frame* first = nullptr;
   for (const LineageStep& step : operand.lineage) {
     if (&step.at == &parked || step.how == trace::How::created) break;
@@ -50,6 +64,8 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
     const bool got = evidence.kind == trace::EvidenceKind::bound_at || evidence.kind == trace::EvidenceKind::given_at;
     const bool usable = is_changeable(evidence.at, finding) && is_apart(evidence.at, parked, operand);
     if (evidence.kind == trace::EvidenceKind::sibling_moved && usable) return &evidence.at;
+    // Between a container that a function has made and what fails in it nobody takes anything out.
+    if (evidence.kind == trace::EvidenceKind::bound_at && usable && makes_container(evidence.at)) return nullptr;
     if (got && usable) place = &evidence.at;
     if (evidence.kind == trace::EvidenceKind::bound_at && usable) break;
   }

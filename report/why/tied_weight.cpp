@@ -26,6 +26,8 @@ std::optional<Explanation> tied_weight(const Finding& finding) {
     const LineageStep* move = newest_move_of(*weight);
     if (tied == nullptr || move == nullptr || !is_changeable(move->at, finding)) continue;
     if (!was_on(*weight, *move, other.device)) continue;
+    // A model that was moved as a whole took its tied weights along; what meets them on the CPU was left there.
+    if (other.on_cpu() && evidence_of(*weight, trace::EvidenceKind::weights_elsewhere) == nullptr) continue;
     std::string why = "This line moves `" + tied->text + "` to " + spoken_device(weight->device) +
                       ". That is the same tensor as " + mention(*weight) + ", which was on " +
                       spoken_device(other.device) + ", and goes with it.";

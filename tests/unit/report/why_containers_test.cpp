@@ -57,6 +57,26 @@ TEST_CASE("What waits on the host is brought back by the only line that takes it
   }
 }
 
+TEST_CASE("A weight that was parked is brought back by the line that puts it into its module") {
+  Finding finding = add("self.weight", NameKind::parameter);
+  odd(finding).lineage = {moved(line(8, "Best.look", "        self.kept[name] = p.detach().cpu()"), "cpu")};
+  find(odd(finding), EvidenceKind::weight_put_at, line(12, "Best.put_back", "            p.data = self.kept[name]"),
+       "weight");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "taken_as_parked");
+  CHECK(cause_line(told) == 12);
+}
+
+TEST_CASE("What a function collects on the host in a container that it has just made was sent there by mistake") {
+  Finding finding = add("real['a']", NameKind::attribute);
+  odd(finding).lineage = {moved(line(8, "hook", "        kept[name] = out.detach().cpu()"), "cpu")};
+  find(odd(finding), EvidenceKind::bound_at, line(20, "train", "    real, fake = {}, {}"), "real");
+  find(odd(finding), EvidenceKind::given_at, line(24, "train", "    loss = distance(fake, real)"), "real");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK(cause_line(told) == 8);
+}
+
 TEST_CASE("What a line that goes through a batch lets pass was left out, whoever made it") {
   Finding finding = add("batch['action']");
   odd(finding).lineage = {created(line(12, "Buffer.sample", "            batch[name] = torch.tensor(column)"))};
@@ -97,6 +117,12 @@ TEST_CASE("A method that makes a weight anew is the cause where its module was m
   CHECK(cause_line(told) == 18);
   CHECK_THAT(told.fix->text, Contains("torch.zeros(4, device='cuda:0')"));
 
+  SECTION("also by a name that it was given") {
+    odd(finding).evidence.erase(odd(finding).evidence.begin());
+    CHECK(cause_line(explained(finding)) == 35);
+    odd(finding).lineage.front().at.source = "            setattr(self, name, torch.zeros(4))";
+    CHECK(cause_line(explained(finding)) == 18);
+  }
   SECTION("not where nothing says that it was moved") {
     odd(finding).evidence.back().at.source = "metric = Metric()";
     CHECK(cause_line(explained(finding)) == 35);

@@ -70,6 +70,14 @@ TEST_CASE("A weight that two modules share goes where the last of them is moved"
   CHECK(cause_line(told) == 9);
   CHECK_THAT(told.root_cause->why, Contains("moves `model.head.weight` to cuda:0"));
 
+  SECTION("not for what was left on the CPU where all of the model was moved, as parametrized weights are tied") {
+    odd(finding).device = "cpu";
+    odd(finding).lineage = {created(line(12, "Adapter.__init__", "        self.up = torch.zeros(4)"))};
+    wanted(finding).lineage.erase(wanted(finding).lineage.begin() + 1);
+    CHECK(explained(finding).rule != "tied_weight");
+    find(wanted(finding), EvidenceKind::weights_elsewhere, {}, "cpu 5 of 6 Net");
+    CHECK(explained(finding).rule == "tied_weight");
+  }
   SECTION("not where it never was on the other device") {
     wanted(finding).lineage.erase(wanted(finding).lineage.begin() + 1);
     CHECK(explained(finding).rule != "tied_weight");
