@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -236,7 +237,12 @@ def small_group():
     except OSError as error:
         pytest.skip(f"control groups cannot be made here: {error}")
     yield group
-    group.rmdir()
+    for _ in range(100):  # a killed process leaves its group when somebody has waited for it
+        try:
+            return group.rmdir()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"{group} still has processes: {(group / 'cgroup.procs').read_text()}")
 
 
 def test_the_kernels_log_tells_that_the_program_was_killed_for_memory(run_python, small_group):
