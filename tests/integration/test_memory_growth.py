@@ -60,8 +60,12 @@ def test_what_an_object_keeps_is_named_by_its_way(run_python):
 
 
 def test_what_a_thread_of_the_program_keeps_is_named(run_python):
-    in_thread = loop("kept = []", "kept.append(x.clone())").replace(
-        "train(80)", "import threading; t = threading.Thread(target=train, args=(80,)); t.start(); t.join()")
+    in_thread = loop("kept = []", "kept.append(x.clone())").replace("train(80)", """
+    import threading
+    thread = threading.Thread(target=train, args=(80,))
+    thread.start()
+    while thread.is_alive():
+        time.sleep(0.01)""")
     run = run_python(in_thread, sim=1)
     [finding] = growth(run)
     assert "x.clone()" in finding["where"]["source"]
