@@ -5,7 +5,9 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "hooks/call_frames.h"
 #include "hooks/evidence.h"
 #include "hooks/history_source.h"
 #include "hooks/python_text.h"
@@ -18,7 +20,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxStatementLines = 6;
-constexpr int kMaxCalls = 3;  // between who makes an entry and the function that stores it
+constexpr std::size_t kMaxCalls = 3;  // between who makes an entry and the function that stores it
 constexpr int kMaxFunctionLines = 200;
 
 bool speaks_of_device(std::string_view text) noexcept {
@@ -163,14 +165,11 @@ void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t ind
     if (look_at(made, lines)) return false;
     // A cache calls who makes its entries: `cache[key] = build(size, device)`.
     SourceFiles files;
-    trace::LineageId call{node.calls};
-    for (int calls = 0; call != trace::LineageId::none && calls < kMaxCalls; ++calls) {
-      const trace::LineageNode caller = runtime.recorder->lineage(call);
-      if (caller.how != trace::How::called) break;
-      const trace::Position at = runtime.recorder->site(caller.site).user;
+    const std::vector<trace::Position> calls = call_frames(made, node.calls);
+    for (std::size_t k = 1; k < std::min(calls.size(), 1 + kMaxCalls); ++k) {
+      const trace::Position& at = calls[k];
       if (at.file != made.file && files.whole(at.file).empty()) break;
       if (look_at(at, at.file == made.file ? lines : SourceLines(files.whole(at.file)))) return false;
-      call = caller.parent;
     }
     return true;
   });

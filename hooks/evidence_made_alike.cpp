@@ -4,7 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "hooks/call_frames.h"
 #include "hooks/evidence.h"
+#include "hooks/lineage.h"
 #include "hooks/lineage_nodes.h"
 #include "hooks/runtime.h"
 
@@ -12,39 +14,19 @@ namespace devsan::hooks {
 
 namespace {
 
-trace::LineageId origin_of(trace::LineageId id) {
-  for (int steps = 0; steps <= trace::kMaxLineageDepth; ++steps) {
-    const trace::LineageId parent = runtime.recorder->lineage(id).parent;
-    if (parent == trace::LineageId::none) break;
-    id = parent;
-  }
-  return id;
-}
-
-// Innermost first.
-std::vector<trace::SiteId> calls_of(const trace::LineageNode& node) {
-  std::vector<trace::SiteId> calls;
-  for (trace::LineageId id{node.calls}; id != trace::LineageId::none && calls.size() < trace::kMaxCalls;) {
-    const trace::LineageNode call = runtime.recorder->lineage(id);
-    if (call.how != trace::How::called) break;
-    calls.push_back(call.site);
-    id = call.parent;
-  }
-  return calls;
-}
-
-bool same_line(const trace::Position& one, const trace::Position& other) {
-  return one.file == other.file && one.line == other.line;
-}
-
 // The innermost of the calls that led to `ours` and not to `others`, where they part; none where it cannot be told.
+// Both were made at one site.
 std::optional<trace::Position> parting(const trace::LineageNode& ours, const trace::LineageNode& others) {
-  const std::vector<trace::SiteId> mine = calls_of(ours);
-  const std::vector<trace::SiteId> theirs = calls_of(others);
-  const auto ends = std::ranges::mismatch(mine, theirs);
+  const trace::Position made = runtime.recorder->site(ours.site).user;
+  const std::vector<trace::Position> mine = call_frames(made, ours.calls);
+  const std::vector<trace::Position> theirs = call_frames(made, others.calls);
+  const auto is_same = [](const trace::Position& one, const trace::Position& other) {
+    return one.file == other.file && one.line == other.line && one.column == other.column;
+  };
+  const auto ends = std::ranges::mismatch(mine, theirs, is_same);
   if (ends.in1 == mine.end() || ends.in2 == theirs.end()) return std::nullopt;
-  const trace::Position at = runtime.recorder->site(*ends.in1).user;
-  return same_line(at, runtime.recorder->site(*ends.in2).user) ? std::nullopt : std::optional(at);
+  const bool one_line = ends.in1->file == ends.in2->file && ends.in1->line == ends.in2->line;
+  return one_line ? std::nullopt : std::optional(*ends.in1);
 }
 
 bool made_alike(const trace::LineageNode& one, const trace::LineageNode& other) {

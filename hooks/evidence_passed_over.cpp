@@ -66,33 +66,35 @@ class Mover {
     return like.empty() || found == branches_.end() ? nullptr : &*found;
   }
 
-  // Of a type that was made for it; by its name, since an abstract class can be claimed by registration alone.
-  static bool is_mapping(const void* object) {
-    const void* bases = field<const void*>(type_of(object), kTypeMro);
-    for (std::ptrdiff_t k = 0; tuple_entry(bases, k) != nullptr; ++k) {
-      std::string_view base = field<const char*>(tuple_entry(bases, k), kTypeName);
-      base.remove_prefix(base.rfind('.') + 1);
-      if (base == "UserDict" || base == "Mapping") return true;
-    }
-    return false;
-  }
-
   // Whether the function calls itself, so that it sees everything inside of what it is given.
   bool recursive() const { return names_itself(code_, 0); }
 
   // Whether nothing that the function asks for can be meant by the object's type.
   bool passes_over(const void* object) const {
     if (!certain_ || is_taken_apart_otherwise(object)) return false;
+    return !has_base(object, [this](std::string_view base) {
+      return std::ranges::any_of(branches_, [base](const Branch& one) { return is_name(one.type, base); });
+    });
+  }
+
+ private:
+  // Whether the type of an object, or one that it is derived from, has a name that is accepted.
+  template <class Accepts>
+  static bool has_base(const void* object, Accepts accepts) {
     const void* bases = field<const void*>(type_of(object), kTypeMro);
     for (std::ptrdiff_t k = 0; tuple_entry(bases, k) != nullptr; ++k) {
       std::string_view base = field<const char*>(tuple_entry(bases, k), kTypeName);
       base.remove_prefix(base.rfind('.') + 1);
-      if (std::ranges::any_of(branches_, [base](const Branch& one) { return is_name(one.type, base); })) return false;
+      if (accepts(base)) return true;
     }
-    return true;
+    return false;
   }
 
- private:
+  // Of a type that is derived from one: what is merely registered as a Mapping does not show.
+  static bool is_mapping(const void* object) {
+    return has_base(object, [](std::string_view base) { return base == "UserDict" || base == "Mapping"; });
+  }
+
   static bool loads(const Instruction& one) {
     return one.operation == Operation::load_variable || one.operation == Operation::load_attribute;
   }

@@ -36,11 +36,14 @@ bool hands_on(std::string_view line, std::string_view attribute) {
   return taken && value.find_first_of("+-*/@%&|") == value.npos;
 }
 
+// By its names alone, and then by the text of its line.
+bool may_put_weight(const Instruction& one, const Link& weight) {
+  if (one.operation != Operation::store_attribute) return loads_name(one, "setattr");
+  return is_name(one.operand, "data") || same_name(one.operand, weight.name);
+}
 bool puts_weight(const Instruction& one, std::string_view line, const Link& weight) {
-  if (loads_name(one, "setattr")) return line.find("Parameter(") != line.npos;
-  if (one.operation != Operation::store_attribute) return false;
-  return is_name(one.operand, "data") ||
-         (same_name(one.operand, weight.name) && hands_on(line, written(weight).substr(1)));
+  if (one.operation != Operation::store_attribute) return line.find("Parameter(") != line.npos;
+  return is_name(one.operand, "data") || hands_on(line, written(weight).substr(1));
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
   for (const void* code : inquiry.own_code.code()) {
     const ByteCode byte_code(code);
     for (const Instruction& one : byte_code.instructions()) {
-      if (!loads_name(one, "setattr") && one.operation != Operation::store_attribute) continue;
+      if (!may_put_weight(one, owner->link)) continue;
       const trace::Position at = position_of(code, one.offset);
       if (!puts_weight(one, files.line(at.file, at.line), owner->link)) continue;
       if (found && (found->line != at.line || found->file != at.file)) return;

@@ -6,8 +6,6 @@
 
 namespace devsan::hooks {
 
-namespace {
-
 trace::LineageId origin_of(trace::LineageId node) noexcept {
   for (;;) {
     const trace::LineageId parent = runtime.recorder->lineage(node).parent;
@@ -15,6 +13,8 @@ trace::LineageId origin_of(trace::LineageId node) noexcept {
     node = parent;
   }
 }
+
+namespace {
 
 trace::LineageId add_node(trace::LineageNode node) noexcept {
   if (node.parent != trace::LineageId::none) {

@@ -32,4 +32,7 @@ inline trace::LineageId lineage_id(ThreadCaches* caches, const NodeWords& node) 
   return lineage_id_again(caches, node);
 }
 
+// The node that a node's chain begins with.
+trace::LineageId origin_of(trace::LineageId node) noexcept;
+
 }  // namespace devsan::hooks

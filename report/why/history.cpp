@@ -138,6 +138,11 @@ bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }
 
+bool model_is_elsewhere(const Operand& weight) {
+  return evidence_of(weight, trace::EvidenceKind::weights_elsewhere) != nullptr ||
+         evidence_of(weight, trace::EvidenceKind::model_spread) != nullptr;
+}
+
 bool is_weight(const Operand& operand) {
   return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
 }

@@ -53,5 +53,7 @@ bool is_constructor(const Frame& place);
 bool moves_module(const LineageStep& move);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
+// Whether other weights of the model around it are known to be on another device.
+bool model_is_elsewhere(const Operand& weight);
 
 }  // namespace devsan::report::why

@@ -90,9 +90,7 @@ bool made_anew(const Operand& stayed, const Evidence* bound) {
                                      : statement_of(made.at.source).starts_with("setattr(self,");
   const bool by_method = own && !in_constructor(made.at) && std::ranges::none_of(made.calls, in_constructor);
   // `metric = Metric().to(device)`
-  const bool moved = evidence_of(stayed, trace::EvidenceKind::weights_elsewhere) != nullptr ||
-                     evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr ||
-                     (bound != nullptr && calls_move(bound->at.source));
+  const bool moved = model_is_elsewhere(stayed) || (bound != nullptr && calls_move(bound->at.source));
   return by_method && moved;
 }
 

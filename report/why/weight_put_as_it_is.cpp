@@ -11,9 +11,7 @@ std::optional<Explanation> weight_put_as_it_is(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !is_weight(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::weight_put_at, finding);
-  const bool apart = evidence_of(pair->odd, trace::EvidenceKind::weights_elsewhere) != nullptr ||
-                     evidence_of(pair->odd, trace::EvidenceKind::model_spread) != nullptr;
-  if (put == nullptr || !apart) return std::nullopt;
+  if (put == nullptr || !model_is_elsewhere(pair->odd)) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   const std::string from = arrival != nullptr && !same_line(arrival->at, put->at)
                                ? ", where " + short_place(arrival->at) + " left it"
