@@ -88,7 +88,7 @@ def counted(library: str, repeats: int) -> None:
                 work()
             with no_garbage_collection():
                 helper.bench_instrument()
-                # The hooks take a census of the live storages when half a percent of the time has paid for it. One is
+                # The hooks take a census of the live storages when a small part of the time has paid for it. One is
                 # taken here; as slow as all is from now on, the next is not due before the counted step is over.
                 work()
                 helper.bench_count_from_here()

@@ -9,13 +9,28 @@ import random
 import statistics
 import sys
 import time
-from typing import Callable, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from bench_workloads import Op, in_turn, no_garbage_collection, operators, switch, tiny_step, transformer_step
 
 CALLS = 640  # of an operator in one batch: a millisecond or so
 Switch = Callable[[int], None]
-Work = Callable[[], None]
+
+
+class Work(NamedTuple):
+    """What one side of a pair runs: `warm` times after a switch, then `timed` times by the clock.
+
+    A training runs its step over and over. A first step after other work finds the processor's caches full of that work,
+    on either side, and stands for no training; so steps are timed several at once, after some that are not.
+    """
+
+    run: Callable[[], None]
+    warm: int = 1
+    timed: int = 1
+
+    def repeat(self, times: int) -> None:
+        for _ in range(times):
+            self.run()
 
 
 def median_interval(values: Sequence[float]) -> list[float]:
@@ -26,7 +41,7 @@ def median_interval(values: Sequence[float]) -> list[float]:
 
 
 class Timer:
-    """Times a batch of work on one device: seconds by the clock, and of this thread's processor time."""
+    """Times work on one device: seconds by the clock, and of this thread's processor time, each time it runs."""
 
     def __init__(self, device: str) -> None:
         import torch
@@ -36,21 +51,21 @@ class Timer:
     def __call__(self, work: Callable[[], None]) -> tuple[float, float]:
         self.wait()
         wall, cpu = time.perf_counter(), time.thread_time()
-        work()
+        work.repeat(work.timed)
         self.wait()
-        return time.perf_counter() - wall, time.thread_time() - cpu
+        return (time.perf_counter() - wall) / work.timed, (time.thread_time() - cpu) / work.timed
 
 
 def paired(timer: Timer, works: Sequence[Work], enable: Switch, pairs: int) -> list[list[tuple]]:
     """For each work, its pairs of (off, on).
 
     The works take turns, so that a busy moment of the machine spoils few pairs of each. What was just switched warms up
-    once before it is timed.
+    before it is timed.
     """
     for enabled in (1, 0):
         enable(enabled)
         for work in works:
-            work()
+            work.run()
     measured: list[list[tuple]] = [[] for _ in works]
     with no_garbage_collection():
         for order in in_turn(pairs):
@@ -58,7 +73,7 @@ def paired(timer: Timer, works: Sequence[Work], enable: Switch, pairs: int) -> l
                 pair: list = [None, None]
                 for enabled in order:
                     enable(enabled)
-                    work()
+                    work.repeat(work.warm)
                     pair[enabled] = timer(work)
                 rows.append(tuple(pair))
     enable(0)
@@ -150,7 +165,8 @@ def main(what: str, device: str, pairs: int, library: str = "") -> None:
         result["gpu"] = torch.cuda.get_device_name(device)
     ops = operators(device)
     steps = {"tiny": tiny_step(device), "transformer": transformer_step(device)}
-    works = [lambda batch=op.batch: batch(CALLS) for op in ops] + list(steps.values())
+    works = [Work(lambda batch=op.batch: batch(CALLS)) for op in ops]
+    works += [Work(step, warm=2, timed=4) for step in steps.values()]
     measured = paired(timer, works, enable, pairs)
     result["operators"] = [operator_figures(op, rows) for op, rows in zip(ops, measured)]
     result["steps"] = {name: step_figures(rows) for name, rows in zip(steps, measured[len(ops):])}
