@@ -1,5 +1,6 @@
 #include "hooks/code_columns.h"
 
+#include <optional>
 #include <string_view>
 
 #include "hooks/code_api.h"
@@ -14,6 +15,8 @@ namespace {
 // Of CPython 3.10, where each takes two bytes.
 enum Opcode : unsigned char {
   kDuplicate = 4,
+  kReadSubscript = 25,
+  kStoreSubscript = 60,
   kCallFunction = 131,
   kCallByKeyword = 141,
   kCallUnpacked = 142,
@@ -21,8 +24,20 @@ enum Opcode : unsigned char {
 };
 constexpr int kMaxStatementBytes = 2048;
 
-bool is_call(unsigned char opcode) noexcept {
-  return opcode == kCallFunction || opcode == kCallByKeyword || opcode == kCallUnpacked || opcode == kCallMethod;
+std::optional<Part> part_of(unsigned char opcode) noexcept {
+  switch (opcode) {
+    case kCallFunction:
+    case kCallByKeyword:
+    case kCallUnpacked:
+    case kCallMethod:
+      return Part::call;
+    case kReadSubscript:
+      return Part::read;
+    case kStoreSubscript:
+      return Part::store;
+    default:
+      return std::nullopt;
+  }
 }
 
 // The byte code of one code object.
@@ -37,7 +52,7 @@ class Bytes {
   }
   bool has(int at) const noexcept { return at >= 0 && at + 1 < size_; }
   unsigned char opcode(int at) const noexcept { return text_[at]; }
-  bool calls(int at) const noexcept { return has(at) && is_call(opcode(at)); }
+  std::optional<Part> part(int at) const noexcept { return has(at) ? part_of(opcode(at)) : std::nullopt; }
   // A `with` block that ends calls __exit__(None, None, None).
   bool ends_block(int at) const noexcept {
     return opcode(at) == kCallFunction && text_[at + 1] == 3 && has(at - 2) && opcode(at - 2) == kDuplicate;
@@ -54,22 +69,22 @@ class Bytes {
   int size_ = 0;
 };
 
-// Which of the statement's calls an instruction makes, by all around it that belong to the statement.
+// Which of the statement's parts of its kind an instruction is of, by all around it that belong to the statement.
 struct Rank {
   int rank = 0;
   int count = 0;
 };
-Rank rank_of(const Bytes& bytes, int instruction, const Statement& statement) noexcept {
+Rank rank_of(const Bytes& bytes, int instruction, Part part, const Statement& statement) noexcept {
   Rank found;
   int begin = instruction;
   while (begin > instruction - kMaxStatementBytes && bytes.within(begin - 2, statement)) {
     begin -= 2;
-    if (bytes.calls(begin)) ++found.rank;
+    if (bytes.part(begin) == part) ++found.rank;
   }
   found.count = found.rank;
   int end = instruction;
   for (; end < instruction + kMaxStatementBytes && bytes.within(end, statement); end += 2) {
-    if (bytes.calls(end)) ++found.count;
+    if (bytes.part(end) == part) ++found.count;
   }
   return end - begin < kMaxStatementBytes ? found : Rank();
 }
@@ -85,13 +100,14 @@ Caller caller_of(const void* code) noexcept {
 
 CodeLocation with_columns(const CodeLocation& at, trace::StringId file, const void* code, int instruction) noexcept {
   const Bytes bytes(code);
-  if (!bytes.calls(instruction) || bytes.ends_block(instruction)) return at;
+  const auto part = bytes.part(instruction);
+  if (!part || bytes.ends_block(instruction)) return at;
   SourceFiles files;
   const std::string_view text = files.whole(file);
   const auto statement = statement_around(text, at.line);
   if (!statement) return at;
-  const Rank rank = rank_of(bytes, instruction, *statement);
-  const auto extent = extent_of_call(text, *statement, caller_of(code), rank.rank, rank.count);
+  const Rank rank = rank_of(bytes, instruction, *part, *statement);
+  const auto extent = extent_of(text, *statement, caller_of(code), *part, rank.rank, rank.count);
   if (!extent || extent->line != at.line) return at;
   return {extent->line, extent->end_line, extent->column, extent->end_column};
 }

@@ -1,4 +1,5 @@
-// Columns of calls for CPython 3.10, which has none: told from the source and the byte code together, where they agree.
+// Columns of calls and subscripts for CPython 3.10, which has none: told from the source and the byte code together,
+// where they agree.
 #pragma once
 
 #include "hooks/python_frames.h"
@@ -6,8 +7,8 @@
 
 namespace devsan::hooks {
 
-// Where the call stands in its file that `instruction` makes; `at`, where it is one of the interpreter's own lines
-// alone, for anything else that runs, and where it is not certain. Needs no GIL, and allocates nothing.
+// Where the call or subscript stands in its file that `instruction` is of; `at`, where it is one of the interpreter's
+// own lines alone, for anything else that runs, and where it is not certain. Needs no GIL, and allocates nothing.
 CodeLocation with_columns(const CodeLocation& at, trace::StringId file, const void* code, int instruction) noexcept;
 
 }  // namespace devsan::hooks

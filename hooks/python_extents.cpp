@@ -12,7 +12,7 @@ namespace {
 
 using trace::is_word;
 
-constexpr std::size_t kMaxCalls = 32;
+constexpr std::size_t kMaxParts = 48;
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kNowhere = std::string_view::npos;
 
@@ -37,17 +37,19 @@ bool among(const std::array<std::string_view, size>& words, std::string_view wor
 struct Span {
   std::size_t begin = kNowhere;
   std::size_t end = 0;
+  Part part = Part::call;
   bool within(std::size_t from, std::size_t to) const noexcept { return begin >= from && end <= to; }
 };
 
-// All calls of a statement, in the order in which they end.
-class Calls {
+// All parts of a statement, in the order in which they end.
+class Parts {
  public:
-  explicit Calls(std::string_view text) noexcept : text_(text) { understood_ = read(); }
+  explicit Parts(std::string_view text) noexcept : text_(text) { understood_ = read(); }
 
   // None where it is not certain that there are `count`, and which is which.
-  std::optional<Span> of(Caller caller, int rank, int count) const noexcept {
+  std::optional<Span> of(Caller caller, Part part, int rank, int count) const noexcept {
     if (!understood_ || rank < 0 || rank >= count) return std::nullopt;
+    if (part != Part::call && formats_subscript_) return std::nullopt;
     const bool inside = caller != Caller::function;
     const bool in_loop = caller == Caller::comprehension;
     if (inside && (in_loop ? loop_ : body_).begin == kNowhere) return std::nullopt;
@@ -55,10 +57,11 @@ class Calls {
     bool ordered = ordered_;
     std::optional<Span> found;
     for (std::size_t k = 0; k < count_; ++k) {
-      if (runs_inside(calls_[k]) != inside) continue;
-      if (met++ == rank) found = calls_[k];
-      // A comprehension takes its value last, although that is written first.
-      ordered = ordered && (!in_loop || calls_[k].end <= for_);
+      if (parts_[k].part != part || runs_inside(parts_[k]) != inside) continue;
+      if (met++ == rank) found = parts_[k];
+      // A comprehension takes its value last, although that is written first, and so does an assignment.
+      const bool before_value = part != Part::store && parts_[k].end <= stored_;
+      ordered = ordered && (!in_loop || parts_[k].end <= for_) && !before_value;
     }
     return met == count && (ordered || count == 1) ? found : std::nullopt;
   }
@@ -67,15 +70,15 @@ class Calls {
   struct Level {
     std::size_t open = 0;
     std::size_t primary = kNowhere;  // where the expression before what comes next begins; nowhere behind an operator
-    bool call = false;
+    std::optional<Part> part;        // that its bracket ends
     bool loops = false;
   };
 
   // The body of a lambda, or all of a comprehension but the first of what it goes through.
-  bool runs_inside(const Span& call) const noexcept {
-    if (body_.begin != kNowhere) return call.within(body_.begin, body_.end);
-    if (loop_.begin == kNowhere || call.begin == loop_.begin || !call.within(loop_.begin, loop_.end)) return false;
-    return !call.within(in_, first_end_);
+  bool runs_inside(const Span& part) const noexcept {
+    if (body_.begin != kNowhere) return part.within(body_.begin, body_.end);
+    if (loop_.begin == kNowhere || part.begin == loop_.begin || !part.within(loop_.begin, loop_.end)) return false;
+    return !part.within(in_, first_end_);
   }
 
   bool read() noexcept {
@@ -96,7 +99,7 @@ class Calls {
       }
     }
     end_body(0);
-    return depth_ == 0;
+    return depth_ == 0 && !matches_;
   }
 
   bool pass_string() noexcept {
@@ -106,8 +109,11 @@ class Calls {
     if (at_ == text_.npos) return false;
     Level& level = levels_[depth_];
     if (level.primary == kNowhere) level.primary = begin;
-    // What is called inside of it is not looked for.
-    return !is_formatted(text_, begin) || text_.substr(begin, at_ - begin).find('(') == text_.npos;
+    // What is called or read inside of it is not looked for.
+    if (!is_formatted(text_, begin)) return true;
+    const std::string_view string = text_.substr(begin, at_ - begin);
+    formats_subscript_ = formats_subscript_ || string.find('[') != string.npos;
+    return string.find('(') == string.npos;
   }
 
   bool pass_word() noexcept {
@@ -159,10 +165,12 @@ class Calls {
 
   bool open() noexcept {
     Level& around = levels_[depth_];
-    const bool call = text_[at_] == '(' && around.primary != kNowhere;
+    std::optional<Part> part;
+    if (around.primary != kNowhere && text_[at_] == '(') part = Part::call;
+    if (around.primary != kNowhere && text_[at_] == '[') part = Part::read;
     if (around.primary == kNowhere) around.primary = at_;
     if (++depth_ == kMaxDepth) return false;
-    levels_[depth_] = {at_++, kNowhere, call, false};
+    levels_[depth_] = {at_++, kNowhere, part, false};
     return true;
   }
 
@@ -174,26 +182,36 @@ class Calls {
     if (closed.loops) {
       end_first(at_ - 1);
       loop_.end = at_;
-      if (!add({closed.open, at_})) return false;
+      if (!add({closed.open, at_, Part::call})) return false;
     }
-    return !closed.call || add({levels_[depth_].primary, at_});
+    return !closed.part || add({levels_[depth_].primary, at_, *closed.part});
   }
 
-  bool add(const Span& call) noexcept {
-    if (count_ == calls_.size()) return false;
-    calls_[count_++] = call;
+  bool add(const Span& part) noexcept {
+    if (count_ == parts_.size()) return false;
+    parts_[count_++] = part;
     return true;
+  }
+
+  // What stands before the sign of equality is stored, where that is one subscript alone, and no annotation.
+  void end_target() noexcept {
+    stored_ = at_;
+    if (!ordered_ || count_ == 0 || parts_[count_ - 1].part != Part::read) return;
+    Span& last = parts_[count_ - 1];
+    const bool ends_here = text_.substr(last.end, at_ - last.end).find_first_not_of(" \t\\\r\n") == text_.npos;
+    if (ends_here) last.part = Part::store;
   }
 
   void pass_other(char c) noexcept {
     const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\\';
     if (!blank && c != '.') levels_[depth_].primary = kNowhere;
-    if (depth_ == 0 && c == '=' && stores()) ordered_ = ordered_ && count_ == 0;
+    if (depth_ == 0 && c == '=' && stores()) end_target();
     if (c == ',') end_body(depth_);
     if (c == ':' && lambda_ && body_.begin == kNowhere && depth_ == lambda_depth_) {
       body_ = {at_, kNowhere};
     } else if (c == ':' && depth_ == 0 && !among(kBlocks, first_word_)) {
       ordered_ = false;
+      matches_ = matches_ || first_word_ == "match" || first_word_ == "case";
     }
     ++at_;
   }
@@ -210,7 +228,7 @@ class Calls {
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   std::array<Level, kMaxDepth> levels_;
-  std::array<Span, kMaxCalls> calls_;
+  std::array<Span, kMaxParts> parts_;
   std::size_t count_ = 0;
   bool lambda_ = false;
   std::size_t lambda_depth_ = 0;
@@ -220,7 +238,10 @@ class Calls {
   std::size_t for_ = 0;
   std::size_t in_ = kNowhere;
   std::size_t first_end_ = kNowhere;
+  std::size_t stored_ = 0;  // the sign of equality that stores the value behind it
   bool ordered_ = true;
+  bool formats_subscript_ = false;
+  bool matches_ = false;  // these two words are names, too, so it shows by what follows
   bool understood_ = false;
 };
 
@@ -235,11 +256,11 @@ std::optional<Statement> statement_around(std::string_view text, int line) noexc
   return std::nullopt;
 }
 
-std::optional<Extent> extent_of_call(std::string_view text, const Statement& statement, Caller caller, int rank,
-                                     int count) noexcept {
+std::optional<Extent> extent_of(std::string_view text, const Statement& statement, Caller caller, Part part, int rank,
+                                int count) noexcept {
   if (statement.text.starts_with('@')) return std::nullopt;
-  const auto call = Calls(statement.text).of(caller, rank, count);
-  if (!call) return std::nullopt;
+  const auto found = Parts(statement.text).of(caller, part, rank, count);
+  if (!found) return std::nullopt;
   const auto from = static_cast<std::size_t>(statement.text.data() - text.data());
   const auto line_at = [&](std::size_t at) {
     const std::string_view before = statement.text.substr(0, at);
@@ -249,7 +270,7 @@ std::optional<Extent> extent_of_call(std::string_view text, const Statement& sta
     const std::string_view before = text.substr(0, from + at);
     return static_cast<int>(before.size() - (before.rfind('\n') + 1));
   };
-  return Extent{line_at(call->begin), line_at(call->end), column_at(call->begin), column_at(call->end)};
+  return Extent{line_at(found->begin), line_at(found->end), column_at(found->begin), column_at(found->end)};
 }
 
 }  // namespace devsan::hooks

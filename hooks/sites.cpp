@@ -186,13 +186,14 @@ CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) no
   return {site_index.find_or_add(innermost, user), marks};
 }
 
-trace::Position position_of(const void* code, int instruction) noexcept {
+trace::Position position_of(const void* code, int instruction, Columns columns) noexcept {
   trace::Position position{};
   position.file = file_of(code);
   position.function = qualified_name(code);
   CodeLocation location = code_location(code, instruction);
-  const bool by_text = python.PyCode_Addr2Location == nullptr && (code_table.marks(code) & kTorchCode) == 0;
-  if (by_text) location = with_columns(location, position.file, code, instruction);
+  const bool wanted = columns == Columns::of_all || (code_table.marks(code) & kTorchCode) == 0;
+  if (python.PyCode_Addr2Location == nullptr && wanted)
+    location = with_columns(location, position.file, code, instruction);
   position.line = location.line;
   position.end_line = location.end_line;
   position.column = location.column;

@@ -23,8 +23,11 @@ trace::SiteId site_of_frame(const void* frame) noexcept;
 // What call_site() of thread_caches.h says, past the cache, which it fills.
 [[gnu::cold]] CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept;
 
+// Where the interpreter knows no columns, those of torch's own lines are only told on demand: its files are large.
+enum class Columns { of_program, of_all };
+
 // The full position of a frame that runs `code`, for stacks; interns its strings.
-trace::Position position_of(const void* code, int instruction) noexcept;
+trace::Position position_of(const void* code, int instruction, Columns columns = Columns::of_program) noexcept;
 
 void reset_sites_after_fork() noexcept;
 

@@ -6,15 +6,27 @@
 namespace devsan::hooks {
 namespace {
 
-// The text of a call in the first statement of a text, if it stands in one line; "?" where it is not told.
-std::string call(std::string_view text, int rank, int count, Caller caller = Caller::function) {
+// The text of a part of the first statement of a text, if it stands in one line; "?" where it is not told.
+std::string part_text(std::string_view text, Part part, int rank, int count, Caller caller) {
   const auto statement = statement_around(text, 1);
   REQUIRE(statement);
-  const auto extent = extent_of_call(text, *statement, caller, rank, count);
+  const auto extent = extent_of(text, *statement, caller, part, rank, count);
   if (!extent) return "?";
   CHECK((extent->line == 1 && extent->end_line == 1));
   return std::string(text.substr(static_cast<std::size_t>(extent->column),
                                  static_cast<std::size_t>(extent->end_column - extent->column)));
+}
+
+std::string call(std::string_view text, int rank, int count, Caller caller = Caller::function) {
+  return part_text(text, Part::call, rank, count, caller);
+}
+
+std::string read(std::string_view text, int rank, int count, Caller caller = Caller::function) {
+  return part_text(text, Part::read, rank, count, caller);
+}
+
+std::string stored(std::string_view text, int rank, int count) {
+  return part_text(text, Part::store, rank, count, Caller::function);
 }
 
 TEST_CASE("Calls are made in the order in which they end") {
@@ -71,15 +83,48 @@ TEST_CASE("A lambda makes the calls of its body") {
   CHECK(call("x = f(lambda: [g(a) for a in b])", 0, 1, Caller::comprehension) == "?");
 }
 
+TEST_CASE("Subscripts are read in the order in which they end") {
+  constexpr std::string_view kNested = "y = self.rows[order[0]].to(dev) + [1, 2] + z()[:, None] # a[0]";
+  CHECK(read(kNested, 0, 3) == "order[0]");
+  CHECK(read(kNested, 1, 3) == "self.rows[order[0]]");
+  CHECK(read(kNested, 2, 3) == "z()[:, None]");
+  CHECK(read("return [x[0] for x in z[1]]", 0, 1, Caller::comprehension) == "x[0]");
+  CHECK(read("return [x[0] for x in z[1]]", 0, 1) == "z[1]");
+  CHECK(read("for k in [1, 2]: x[k]", 0, 1) == "x[k]");
+  CHECK(read("x[0] += y[1]", 1, 2) == "y[1]");
+}
+
+TEST_CASE("A subscript before the sign of equality is stored") {
+  CHECK(read("x[1] = y[0]", 0, 1) == "y[0]");
+  CHECK(stored("x[1] = y[0]", 0, 1) == "x[1]");
+  CHECK(stored("x[1] = y[2] = z", 1, 2) == "y[2]");
+  CHECK(read("x[y[0]] = z[1]", 0, 2) == "?");
+  CHECK(read("x[0], y = z[1], 0", 0, 1) == "?");
+  CHECK(stored("x[0], y = z[1], 0", 0, 1) == "?");
+  CHECK(stored("x[0] += 1", 0, 1) == "?");
+  CHECK(stored("x: y[0] = z[1]", 0, 1) == "?");
+  CHECK(read("x: y[0] = z[1]", 0, 2) == "?");
+}
+
+TEST_CASE("Where byte code and text have not as many subscripts, none is told") {
+  CHECK(read("x = 'ab'[0]", 1, 1) == "?");
+  CHECK(read("del x[y[0]]", 0, 1) == "?");
+  CHECK(read("x[0] = f'{y[0]}'", 0, 1) == "?");
+  CHECK(read("case [x, *_]: y()", 0, 1) == "?");
+  CHECK(read("match x[0]:", 0, 1) == "?");
+  CHECK(call("match f(x):", 0, 1) == "?");
+  CHECK(call("match = match(lambda x: 1)", 0, 1) == "match(lambda x: 1)");
+}
+
 TEST_CASE("A call has the lines and columns of its file") {
   constexpr std::string_view kText = "import a\nx = f(\n  'un (',  # )\n  g(1))\n";
   const auto statement = statement_around(kText, 4);
   REQUIRE(statement);
   CHECK((statement->first == 2 && statement->last == 4));
-  const auto inner = extent_of_call(kText, *statement, Caller::function, 0, 2);
+  const auto inner = extent_of(kText, *statement, Caller::function, Part::call, 0, 2);
   REQUIRE(inner);
   CHECK((inner->line == 4 && inner->column == 2 && inner->end_line == 4 && inner->end_column == 6));
-  const auto outer = extent_of_call(kText, *statement, Caller::function, 1, 2);
+  const auto outer = extent_of(kText, *statement, Caller::function, Part::call, 1, 2);
   REQUIRE(outer);
   CHECK((outer->line == 2 && outer->column == 4 && outer->end_line == 4 && outer->end_column == 7));
   CHECK_FALSE(statement_around(kText, 5));
