@@ -1,5 +1,7 @@
 #include "hooks/object_graph.h"
 
+#include <limits>
+
 #include "hooks/code_api.h"
 #include "hooks/python_frames.h"
 
@@ -184,6 +186,30 @@ void visit_function(const void* function, LinkVisitor& visitor) {
   if (attributes != nullptr && is_dict(attributes)) visit_dict(attributes, LinkKind::attribute, visitor);
 }
 
+constexpr std::ptrdiff_t kNoSlot = std::numeric_limits<std::ptrdiff_t>::max();
+
+void* slot_content(const void* frame, std::ptrdiff_t index) noexcept {
+  const auto at = index * static_cast<std::ptrdiff_t>(sizeof(void*));
+  auto* object = const_cast<void*>(frame_reference(frame, frame_layout.locals + at));
+  return object != nullptr && is_builtin(object, "cell") ? field<void*>(object, kCellContent) : object;
+}
+
+// The first slot of this name, which is the code's own object, from `begin` on; `end` where none before that has it.
+std::ptrdiff_t slot_named(const void* code, const void* name, std::ptrdiff_t begin, std::ptrdiff_t end) noexcept {
+  for (std::ptrdiff_t k = begin; k < end; ++k) {
+    const void* other = code_local_name(code, k);
+    if (other == name) return k;
+    if (other == nullptr) break;
+  }
+  return end;
+}
+
+// Until CPython 3.10 an argument that inner functions use is not in its slot, but in a cell's of the same name behind.
+std::ptrdiff_t slot_of_argument(const void* code, const void* name, std::ptrdiff_t index) noexcept {
+  const std::ptrdiff_t cell = slot_named(code, name, index + 1, kNoSlot);
+  return cell != kNoSlot ? cell : index;
+}
+
 }  // namespace
 
 std::string_view type_name(const void* object) noexcept {
@@ -237,10 +263,10 @@ void visit_links(void* object, LinkVisitor& visitor) {
 void visit_frame(const void* frame, bool globals, LinkVisitor& visitor) {
   const void* code = frame_code(frame);
   if (code == nullptr || type_of(code) != python.code_type) return;
+  const std::ptrdiff_t apart = python.minor < 11 ? code_all_arguments(code) : 0;
   for (std::ptrdiff_t k = 0; const void* name = code_local_name(code, k); ++k) {
-    const auto at = k * static_cast<std::ptrdiff_t>(sizeof(void*));
-    auto* object = const_cast<void*>(frame_reference(frame, frame_layout.locals + at));
-    if (object != nullptr && is_builtin(object, "cell")) object = field<void*>(object, kCellContent);
+    if (k >= apart && slot_named(code, name, 0, apart) < apart) continue;
+    void* object = slot_content(frame, k < apart ? slot_of_argument(code, name, k) : k);
     if (object != nullptr && !visitor.link({LinkKind::local, k, name}, object)) return;
   }
   if (!globals) return;

@@ -41,14 +41,6 @@ def torch_version(python):
 
 
 @functools.cache
-def python_version(python):
-    """(major, minor) of that Python."""
-    code = "import sys; print(*sys.version_info[:2])"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
-    return tuple(int(part) for part in done.stdout.split())
-
-
-@functools.cache
 def is_cuda_build(python):
     """Whether that Python's torch was built with CUDA."""
     code = "import torch; print(torch.version.cuda is not None)"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness import ROOT, Runner, python_version
+from harness import ROOT, Runner
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("[0-9]*.py"))
 
@@ -17,15 +17,6 @@ OTHER_LINES = {
     "282_activations_stored_on_cpu_and_added_back": (48, "what is kept on the host to save memory may be meant to be"),
     "289_rotation_follows_the_default_device": (28, "which of the two devices is meant shows nowhere"),
     "318_masks_come_from_a_generator": (27, "most loops over a generator are to move what they take from it"),
-}
-
-
-# Where CPython 3.10, whose columns and qualified names are told from the source, shows too little to find the line:
-# devsan names another line there, or none.
-SINCE_3_11 = {
-    "274_offload_hook_forgets_buffers",
-    "319_graph_moves_its_features_only",
-    "364_indices_of_a_sum_tree_on_the_gpu",
 }
 
 
@@ -69,13 +60,10 @@ def test_refused_operator_is_reported_at_its_line(refused, program):
 
 
 @pytest.mark.parametrize("program", of_kind("raises"))
-def test_root_cause_of_a_refused_operator_is_the_line_to_change(refused, program, python):
+def test_root_cause_of_a_refused_operator_is_the_line_to_change(refused, program):
     (finding,) = refused(program).raised()
     line, _ = OTHER_LINES.get(program.stem, (marked_line(program, "# ROOT"), None))
     cause = finding["root_cause"]
-    if program.stem in SINCE_3_11 and python_version(python) < (3, 11):
-        assert (cause and cause["line"]) != line, "not to be listed any more"
-        return
     assert (cause and cause["line"]) == line, cause
     assert cause is None or cause["file"].endswith(program.name)
     assert finding["fix"]["text"] and finding["fix"]["line"] > 0
