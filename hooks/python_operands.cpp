@@ -15,7 +15,6 @@
 #include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
 #include "hooks/tensor_objects.h"
-#include "hooks/waiting_calls.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::hooks {
@@ -154,7 +153,9 @@ void add_python_operands(const ThreadState& state, std::string_view message, con
     const void* frame = current_frame(thread);
     if (frame == nullptr || !code_api().complete) return;
     SourceFiles files;
-    const Refusal refusal{frame, waits_at(frame), message, state};
+    const void* code = frame_code(frame);
+    const trace::Position at = position_of(code, frame_instruction(frame, code), Columns::of_all);
+    const Refusal refusal{frame, at, message, state};
     const SourceLines lines(files.whole(refusal.at.file));
     if (converts) return add_converted(refusal, code_text(lines, refusal.at), operands);
     add_assigned_gradient(refusal, statement_at(lines, refusal.at.line), operands);

@@ -53,7 +53,7 @@ bool is_running(const void* frame, const trace::Position& at) {
 
 trace::Position waits_at(const void* frame) {
   const void* code = frame_code(frame);
-  return position_of(code, frame_instruction(frame, code), Columns::of_all);
+  return position_of(code, frame_instruction(frame, code));
 }
 
 std::optional<Handed> given_by(SourceFiles& files, const void* caller, const void* frame, const std::string& name) {
