@@ -237,7 +237,10 @@ def mask():
 class Tree:
     def __init__(self, device, child=None):
         self.device = device  # @kept
-        self.rows = child.make() if child is not None else self.make()  # @made by child
+        if child is None:
+            self.rows = self.make()
+        else:
+            self.rows = child.make()
 
     def make(self):
         return torch.ones(3, device=self.device)
