@@ -88,9 +88,11 @@ void append_halted(Lines& lines, const Report& report, const Style& style) {
   if (halted > kShownProcesses) lines.push_back("  … and " + counted(halted - kShownProcesses, "more process"));
 }
 
-bool has_own_finding(const Process& process, const Report& report) {
+// A finding of several ranks has the number of one process alone.
+bool is_end_told(const Process& process, const Report& report) {
   const auto is_its_own = [&](const Finding& finding) {
-    return finding.kind == Kind::abnormal_exit && finding.pid == process.pid;
+    const bool of_rank = process.rank && std::ranges::find(finding.ranks, *process.rank) != finding.ranks.end();
+    return finding.kind == Kind::abnormal_exit && (finding.pid == process.pid || of_rank);
   };
   return std::ranges::any_of(report.findings, is_its_own) || std::ranges::any_of(report.suppressed, is_its_own);
 }
@@ -100,7 +102,7 @@ void append_open_processes(Lines& lines, const Report& report, const Style& styl
   std::size_t shown = 0;
   std::size_t open = 0;
   for (const Process& process : report.run.processes) {
-    if (process.close != trace::CloseMark::open || process.operators == 0 || has_own_finding(process, report)) continue;
+    if (process.close != trace::CloseMark::open || process.operators == 0 || is_end_told(process, report)) continue;
     if (++open > kShownProcesses) continue;
     std::string text = who(process) + " did not exit by itself (killed, crashed, or running still)";
     if (const LastOperator* last = last_operator(process)) {

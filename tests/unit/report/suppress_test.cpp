@@ -170,6 +170,22 @@ TEST_CASE("A process that was halted is told of") {
   CHECK_THAT(summary(report, {}), Contains("was ended by --halt") && !Contains("did not exit by itself"));
 }
 
+TEST_CASE("The end of a rank is told once, by the finding that it shares with others") {
+  Finding end;
+  end.kind = Kind::abnormal_exit;
+  end.pid = 4242;
+  end.ranks = {0};
+  Report report = samples::report_of({end});
+  Process& process = report.run.processes.front();
+  process.close = trace::CloseMark::open;
+  process.operators = 12;
+  process.pid = 4243;
+  process.rank = 1;
+  CHECK_THAT(summary(report, {}), Contains("did not exit by itself"));
+  report.findings.front().ranks = {0, 1};
+  CHECK_THAT(summary(report, {}), !Contains("did not exit by itself"));
+}
+
 TEST_CASE("A file of suppressions is named with its whole path, and its mistakes with their lines") {
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "my.supp";
