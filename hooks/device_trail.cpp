@@ -173,17 +173,8 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
 
 // The decorator of a property that keeps what it gave first; 0 without one.
 int DeviceTrail::cached_property(int type, const std::string& name) {
-  const SourceLines& here = lines(file_);
-  const std::size_t outer = indentation(here[type]);
-  for (int k = type + 2; k <= here.count(); ++k) {
-    const std::string_view text = here[k];
-    if (is_blank(text)) continue;
-    if (indentation(text) <= outer) break;
-    const std::string_view above = here[k - 1];
-    const bool defines = text.substr(indentation(text)).starts_with("def ") && defined_name(text, "def ") == name;
-    if (defines && above.find("@") == indentation(above) && above.find("cached_property") != above.npos) return k - 1;
-  }
-  return 0;
+  const int decorator = decorator_of(lines(file_), type, name);
+  return lines(file_)[decorator].find("cached_property") != std::string_view::npos ? decorator : 0;
 }
 
 // What the only line of the function above stores in a variable.

@@ -136,6 +136,8 @@ void find_weight_put(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
+void find_first_variable(const Inquiry& inquiry, std::size_t operand);
+void find_device_value(const Inquiry& inquiry, std::size_t operand);
 void find_made_alike(const Inquiry& inquiry, std::size_t operand);
 
 // The `for` statement that a line stands in, in the same function; none where there is none.

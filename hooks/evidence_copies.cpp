@@ -145,6 +145,25 @@ void find_dropped(const Inquiry& inquiry, std::size_t operand, const trace::Posi
   if (found) inquiry.found.add(trace::EvidenceKind::result_dropped_at, operand, *found, name);
 }
 
+// `for part in batch: part = part.to(device)`: the copy goes by the name of the loop's variable, which the next turn
+// gives away, and what is looped over keeps what it had.
+void find_rebound(const Inquiry& inquiry, std::size_t operand, const trace::Position& copied) {
+  const auto loop = loop_around(copied);
+  if (!loop) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(copied.file));
+  const std::string statement = statement_at(lines, copied.line);
+  const std::string variable = statement.substr(0, std::min(statement.find_first_of(" =[.,("), statement.size()));
+  const std::string head = statement_at(lines, loop->line);
+  const std::string_view targets = std::string_view(head).substr(0, std::min(head.find(" in "), head.size()));
+  if (!is_identifier(variable) || !assigned_to(statement, variable) || !has_word(targets, variable)) return;
+  const int end = end_of_block(lines, loop->line, loop->line);
+  for (int k = copied.line + 1; k <= end; ++k) {
+    if (has_word(lines[k], variable)) return;
+  }
+  inquiry.found.add(trace::EvidenceKind::rebound_in_loop_at, operand, *loop, variable);
+}
+
 }  // namespace
 
 void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
@@ -172,6 +191,7 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
       find_keeper(inquiry, operand);
     } else {
       find_dropped(inquiry, operand, site.user);
+      find_rebound(inquiry, operand, site.user);
     }
     return;
   }

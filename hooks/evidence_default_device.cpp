@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "hooks/evidence.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 
@@ -48,6 +49,20 @@ void find_cleared(const Inquiry& inquiry, std::size_t operand) {
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_cleared_at, operand, *found, "");
 }
 
+// `DataLoader(data, shuffle=True)`, or the first of its lines.
+bool shuffles(std::string_view line) {
+  constexpr std::string_view kName = "DataLoader";
+  const std::size_t call = call_in(line, kName);
+  if (call == line.npos) return false;
+  return line.find("shuffle=True") != line.npos || closing_of(line, line.find('(', call)) == line.npos;
+}
+
+// Its sampler makes a generator for the CPU, and draws on the default device.
+void find_loader(const Inquiry& inquiry, std::size_t operand) {
+  const auto found = only_load(inquiry, "DataLoader", shuffles);
+  if (found) inquiry.found.add(trace::EvidenceKind::loader_made_at, operand, *found, "");
+}
+
 }  // namespace
 
 void find_default_device(const Inquiry& inquiry, std::size_t operand) {
@@ -56,6 +71,7 @@ void find_default_device(const Inquiry& inquiry, std::size_t operand) {
   if (!by_default && !meets_default(inquiry, operand)) return;
   const auto found = only_load(inquiry, "set_default_device");
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_at, operand, *found, "");
+  if (!by_default) find_loader(inquiry, operand);
 }
 
 }  // namespace devsan::hooks

@@ -33,12 +33,26 @@ std::string device_given(const SourceLines& lines, const trace::LineageNode& nod
   return decides ? device_expression(code_text(lines, at)) : "";
 }
 
+// `device=self.device`, where that is no attribute but a property: what it gives is computed whenever it is asked.
+void find_property(const SourceLines& lines, const trace::Position& made, const std::string& expression,
+                   std::size_t index, EvidenceList& found) {
+  constexpr std::string_view kSelf = "self.";
+  const int type = enclosing_line(lines, made.line, "class ");
+  if (!expression.starts_with(kSelf) || type == 0) return;
+  const int decorator = decorator_of(lines, type, std::string_view(expression).substr(kSelf.size()));
+  if (trimmed(lines[decorator]) != "@property") return;
+  const int body = decorator + 2;
+  found.add(trace::EvidenceKind::device_property_at, index,
+            position_at(made.file, body, qualified_function(lines, body)), expression);
+}
+
 }  // namespace
 
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
     if (expression.empty()) return true;
+    find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
     for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
       found.add(trace::EvidenceKind::device_from, index, stop.at, stop.text);

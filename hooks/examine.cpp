@@ -49,6 +49,8 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_shared_module(inquiry, k);
     find_ancestor(inquiry, k);
     find_made_alike(inquiry, k);
+    find_first_variable(inquiry, k);
+    find_device_value(inquiry, k);
     find_spread_model(inquiry, k);
   }
   // Of the others, which are right, it helps to know where they come from.

@@ -147,6 +147,19 @@ int enclosing_line(const SourceLines& lines, int number, std::string_view keywor
   return 0;
 }
 
+int decorator_of(const SourceLines& lines, int type, std::string_view name) {
+  const std::size_t outer = indentation(lines[type]);
+  for (int k = type + 2; type != 0 && k <= lines.count(); ++k) {
+    const std::string_view text = lines[k];
+    if (is_blank(text)) continue;
+    if (indentation(text) <= outer) break;
+    const std::string_view above = lines[k - 1];
+    const bool defines = text.substr(indentation(text)).starts_with("def ") && defined_name(text, "def ") == name;
+    if (defines && above.find('@') == indentation(above)) return k - 1;
+  }
+  return 0;
+}
+
 int end_of_block(const SourceLines& lines, int number, int head) {
   int last = number;
   for (int k = number + 1; k <= lines.count(); ++k) {

@@ -49,6 +49,9 @@ int enclosing_line(const SourceLines& lines, int number, std::string_view keywor
 // "pick" of "    def pick(self):", with `keyword` "def ".
 std::string defined_name(std::string_view line, std::string_view keyword);
 
+// The line above the `def` of a method, where a decorator stands there; `type` is the line of its class. 0 without one.
+int decorator_of(const SourceLines& lines, int type, std::string_view name);
+
 // The last line of the block that a line stands in, which begins under the line `head`.
 int end_of_block(const SourceLines& lines, int number, int head);
 

@@ -96,6 +96,8 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
   if (scalar == nullptr || !finding.where) return std::nullopt;
   const Operand* tensor = scalar->odd ? counterpart_of(*scalar, finding.operands) : first_odd(finding.operands);
   if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
+  const LineageStep* arrival = arrival_of(*tensor);
+  if (arrival != nullptr && is_load(*arrival)) return std::nullopt;  // it was computed there before it was saved
 
   const std::string here = "`" + move_call(*scalar, *tensor) + "`";
   const LineageStep* step = where_it_became_a_number(*scalar);

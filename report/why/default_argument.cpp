@@ -8,6 +8,13 @@ namespace devsan::report::why {
 
 namespace {
 
+// `def steer(out, vector=vector)`: the default keeps what a variable had, which was made before.
+bool was_made_before(const Operand& operand, const Frame& definition) {
+  const LineageStep* arrival = arrival_of(operand);
+  if (arrival == nullptr || is_weight(operand)) return false;
+  return arrival->at.file != definition.file || arrival->at.line < definition.line;
+}
+
 // A module as the default: who moves it for one caller moves it under all others.
 std::optional<Explanation> moved_for_all(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
@@ -29,7 +36,8 @@ std::optional<Explanation> moved_for_all(const Finding& finding) {
 std::optional<Explanation> default_argument(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
-  if (const Evidence* def = place_of(pair->odd, trace::EvidenceKind::default_argument, finding)) {
+  const Evidence* def = place_of(pair->odd, trace::EvidenceKind::default_argument, finding);
+  if (def != nullptr && !was_made_before(pair->odd, def->at)) {
     RootCause cause = cause_at(def->at, pair->odd,
                                mention_first(pair->odd) + (is_weight(pair->odd) ? " belongs to" : " is") +
                                    " the default of `" + def->text + "`, which is made once, when the function is " +

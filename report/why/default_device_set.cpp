@@ -16,11 +16,6 @@ const LineageStep* left_to_choose(const Operand& operand) {
   return chosen ? made : nullptr;
 }
 
-// A script that sets the default first means it for everything.
-bool is_beginning(const Frame& place) {
-  return place.function == "<module>" || place.function == "main";
-}
-
 // `set_default_device(None)` after a block, where there was one before.
 std::optional<Explanation> cleared(const Pair& pair, const Finding& finding) {
   const Evidence* line = place_of(pair.odd, trace::EvidenceKind::default_device_cleared_at, finding);

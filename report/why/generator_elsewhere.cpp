@@ -1,4 +1,5 @@
 // A generator makes numbers on its own device only. `torch.Generator()` is on the CPU unless it is told otherwise.
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -19,6 +20,19 @@ Explanation met_default_device(const Evidence& set, const Operand& odd, const st
                   "'):`; or give the loader a generator: `generator=torch.Generator(device='" + wanted + "')`."}};
 }
 
+// A default device that a script sets for all of it is meant: then the loader is to follow.
+Explanation made_by_loader(const Evidence& loader, const Evidence& set, const Operand& odd, const std::string& wanted) {
+  const std::string edit = with_argument(call_at(loader.at), "generator=torch.Generator(device='" + wanted + "')");
+  return {
+      cause_at(loader.at, odd,
+               "A `DataLoader` that shuffles makes a generator for the CPU, unless it is given one, and draws on the "
+               "default device: " +
+                   wanted + ", as " + short_place(set.at) + " says."),
+      Fix{loader.at.file, loader.at.line,
+          "Give it a generator: `" + (edit.empty() ? "generator=torch.Generator(device='" + wanted + "')" : edit) +
+              "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
@@ -30,6 +44,10 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
   const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);
+  const Evidence* loader = place_of(*odd, trace::EvidenceKind::loader_made_at, finding);
+  if (made == nullptr && set != nullptr && loader != nullptr && is_beginning(set->at)) {
+    return made_by_loader(*loader, *set, *odd, wanted);
+  }
   if (made == nullptr && set != nullptr) return met_default_device(*set, *odd, wanted);
   const Frame& line = made != nullptr ? made->at : *finding.where;
   Fix fix{line.file, line.line,

@@ -40,6 +40,10 @@ const LineageStep* arrival_of(const Operand& operand) {
   return &operand.lineage.back();
 }
 
+bool was_never_moved(const Operand& operand) {
+  return std::ranges::none_of(operand.lineage, [](const LineageStep& step) { return step.how == trace::How::moved; });
+}
+
 const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding) {
   for (const LineageStep& step : operand.lineage) {
     if (made_in_failing_call(step, finding)) continue;
@@ -130,8 +134,17 @@ bool is_constructor(const Frame& place) {
          place.function == "<module>";
 }
 
+bool is_beginning(const Frame& place) {
+  return place.function == "<module>" || place.function == "main";
+}
+
 bool moves_module(const LineageStep& move) {
   return move.innermost.file.ends_with("/torch/nn/modules/module.py");
+}
+
+bool is_load(const LineageStep& step) {
+  return step.innermost.file.ends_with("/torch/serialization.py") ||
+         call_at(step.at).find("torch.load(") != std::string::npos;
 }
 
 bool on_accelerator(const Operand& operand) {

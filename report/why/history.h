@@ -24,6 +24,8 @@ bool is_changeable(const Frame& place, const Finding& finding);
 const LineageStep* arrival_of(const Operand& operand);
 // The same, where it is a copy from another device; null otherwise.
 const LineageStep* newest_move_of(const Operand& operand);
+// Whether no step of it is a copy to another device.
+bool was_never_moved(const Operand& operand);
 // The newest step on a line that keeps its result as an entry of a list or dict; null without one.
 const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding);
 // The first that the process found; null without one.
@@ -49,8 +51,12 @@ bool is_device_of_value(const Frame& place);
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
+// A script that sets something there means it for everything.
+bool is_beginning(const Frame& place);
 // Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.
 bool moves_module(const LineageStep& move);
+// Whether it is how `torch.load` makes what it reads.
+bool is_load(const LineageStep& step);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 // Whether other weights of the model around it are known to be on another device.

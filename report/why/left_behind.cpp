@@ -56,6 +56,9 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
     return std::nullopt;
   }
   if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken)) return std::nullopt;
+  // That line moves a part of what holds them both, and leaves this one.
+  const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
+  if (beside != nullptr && same_line(beside->at, move->at)) return std::nullopt;
   RootCause cause = cause_at(taken.at, pair.odd,
                              "This line takes a copy while the value is still on " + spoken_device(pair.odd.device) +
                                  ". What it was taken from moves to " + pair.wanted.device + " later, in " +

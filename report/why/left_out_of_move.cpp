@@ -84,6 +84,14 @@ std::optional<Explanation> given_beside_moved(const Pair& pair, const Finding& f
   return std::nullopt;
 }
 
+// `state.map(lambda x: x.to(device))`: the line that applies the function to some parts, and not to all.
+const Frame* applied_at(const Evidence& sibling, const Pair& pair, const Finding& finding) {
+  const LineageStep* move = newest_move_of(pair.wanted);
+  if (!sibling.at.function.ends_with("<lambda>") || move == nullptr || !same_line(move->at, sibling.at)) return nullptr;
+  if (move->calls.empty() || !is_changeable(move->calls.front(), finding)) return nullptr;
+  return &move->calls.front();
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -103,10 +111,13 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);
-  const Frame& place = anew ? rebuilt->at : sibling->at;
+  const Frame* applied = anew ? nullptr : applied_at(*sibling, *pair, finding);
+  const Frame& place = anew ? rebuilt->at : applied != nullptr ? *applied : sibling->at;
   const bool elsewhere = !same_line(place, sibling->at);
-  std::string why = elsewhere ? "A `" + rebuilt->text + "` is made anew here. " + short_place(sibling->at) + " moves"
-                              : std::string("This line moves");
+  std::string why = !elsewhere ? std::string("This line moves")
+                               : (anew ? "A `" + rebuilt->text + "` is made anew here. "
+                                       : std::string("This line applies a function to some of its parts. ")) +
+                                     short_place(sibling->at) + " moves";
   why += " `" + sibling->text + "` to " + device + ", and " + left + ", which came with it, is left on " +
          spoken_device(pair->odd.device) + ".";
   return Explanation{

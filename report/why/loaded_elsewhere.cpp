@@ -9,11 +9,6 @@
 namespace devsan::report::why {
 namespace {
 
-bool is_load(const LineageStep& step) {
-  return step.innermost.file.ends_with("/torch/serialization.py") ||
-         call_at(step.at).find("torch.load(") != std::string::npos;
-}
-
 // `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
 // to where it belongs. One that keeps its part as it came, in another function or as a weight, is the mistake.
 const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const Finding& finding) {
@@ -45,10 +40,18 @@ Explanation kept(const Frame& place, const LineageStep& load, const Pair& pair) 
               "')`, or copy it into what was there with `copy_()`."}};
 }
 
+// A number from an accelerator is odd beside a CPU tensor that takes it in; not where that is on the CPU because it was
+// read so.
+std::optional<Pair> loaded_among(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd) || !pair->wanted.on_cpu()) return pair;
+  return Pair{pair->wanted, pair->odd};
+}
+
 }  // namespace
 
 std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
-  const auto pair = pair_of(finding);
+  const auto pair = loaded_among(finding);
   if (!pair) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   if (arrival == nullptr || !is_load(*arrival) || !is_changeable(arrival->at, finding)) return std::nullopt;

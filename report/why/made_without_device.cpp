@@ -65,6 +65,18 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
                   "`, or store that anew where these are moved."}};
 }
 
+// `device=self.device`, which is computed whenever it is asked: the line asks for it.
+Explanation made_as_asked(const Evidence& property, const LineageStep& origin, const Pair& pair,
+                          const std::string& device) {
+  return {
+      cause_at(origin.at, pair.odd,
+               mention_first(pair.odd) + " begins in this line on `" + property.text + "`, which is " +
+                   spoken_device(pair.odd.device) + " at that moment, as the property in " + short_place(property.at) +
+                   " computes it. What it meets is on " + spoken_device(pair.wanted.device) + "."),
+      Fix{origin.at.file, origin.at.line,
+          "Take the device from what it meets, `" + device + "`, instead of `" + property.text + "`."}};
+}
+
 // A generator makes numbers on its own device alone: a factory that is given one cannot be told another device.
 bool is_drawn(const Frame& place) {
   return call_at(place).find("generator=") != std::string::npos;
@@ -127,6 +139,8 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (attribute != nullptr && !(decided && is_entry(*decided))) return made_on_attribute(*attribute, *origin, *pair);
   if (decided && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
   if (decided) return told_from(*decided, *pair, *origin, finding);
+  const Evidence* property = place_of(pair->odd, trace::EvidenceKind::device_property_at, finding);
+  if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause = cause_at(origin->at, pair->odd,
                              mention_first(pair->odd) + " begins in this line" +

@@ -1,6 +1,5 @@
 // A helper makes its tensors on the host, as tokenizers and datasets do, and leaves it to its callers to move them. One
 // does, and the one that asked for this value does not.
-#include <algorithm>
 #include <string>
 
 #include "report/frames.h"
@@ -10,13 +9,6 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
-namespace {
-
-bool was_never_moved(const Operand& odd) {
-  return std::ranges::none_of(odd.lineage, [](const LineageStep& step) { return step.how == trace::How::moved; });
-}
-
-}  // namespace
 
 std::optional<Explanation> moved_by_other_caller(const Finding& finding) {
   const auto pair = pair_of(finding);
@@ -27,6 +19,8 @@ std::optional<Explanation> moved_by_other_caller(const Finding& finding) {
   if (arrival == nullptr || moved == nullptr || asked == nullptr || is_running(arrival->at, finding))
     return std::nullopt;
   if (is_weight(pair->odd) || !was_never_moved(pair->odd)) return std::nullopt;
+  // What an object keeps is no value that its maker has asked for.
+  if (is_constructor(arrival->at) && arrival->at.function != "<module>") return std::nullopt;
   // A maker that moves what it makes does so for everybody, to the device that it is told.
   if (same_line(moved->at, asked->at) || same_function(moved->at, arrival->at)) return std::nullopt;
   const std::string made = short_place(arrival->at);

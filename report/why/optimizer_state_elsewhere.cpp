@@ -54,6 +54,20 @@ std::optional<Explanation> left_beside_others(const Pair& pair, const std::strin
       Fix{place.at.file, place.at.line, "Bring all state of the parameter back, " + what + " too."}};
 }
 
+// `load_state_dict()` brings the state to its parameter, which was moved only later.
+std::optional<Explanation> loaded_before_the_move(const Pair& pair, const std::string& what, const Finding& finding) {
+  const Evidence* stayed = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding);
+  if (stayed == nullptr || !pair.odd.on_cpu() || stayed->at.source.find("load_state_dict(") == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string there = spoken_device(pair.wanted.device);
+  return Explanation{
+      cause_at(stayed->at, pair.odd,
+               "This line brings " + what + " to its parameter, which is on the CPU then. The parameter is on " +
+                   there + " by now, and moving it moves no state of optimizers."),
+      Fix{stayed->at.file, stayed->at.line, "Load the optimizer's state when its parameters are on " + there + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
@@ -71,6 +85,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   const LineageStep* arrival = arrival_of(pair->odd);
   if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;
   if (auto left = left_beside_others(*pair, what, finding)) return left;
+  if (auto early = loaded_before_the_move(*pair, what, finding)) return early;
   const Frame* place = nullptr;
   if (put) {
     place = &state->at;

@@ -19,6 +19,14 @@ bool is_dropped(const Frame& place) {
   return statement == call || (statement.starts_with("for ") && statement.ends_with(": " + call));
 }
 
+// "Keep the result: `x = x.to(dev)`."
+std::string kept_result(const std::string& call) {
+  const auto parts = split_call(call);
+  const std::string receiver(parts ? parts->receiver : "");
+  return "Keep the result: " +
+         (receiver.empty() ? "assign it, and use it from there on." : "`" + receiver + " = " + call + "`.");
+}
+
 // `self.to_device(batch)`: a function of the program's own that returns copies.
 std::optional<Explanation> dropped_by_caller(const Pair& pair, const Finding& finding) {
   const Evidence* dropped = place_of(pair.odd, trace::EvidenceKind::result_dropped_at, finding);
@@ -32,24 +40,49 @@ std::optional<Explanation> dropped_by_caller(const Pair& pair, const Finding& fi
       Fix{dropped->at.file, dropped->at.line, "Keep what `" + dropped->text + "` returns, and use it from there on."}};
 }
 
+// `for part in batch: part = part.to(device)`.
+std::optional<Explanation> lost_in_loop(const Pair& pair, const Finding& finding) {
+  const Evidence* loop = place_of(pair.odd, trace::EvidenceKind::rebound_in_loop_at, finding);
+  const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
+  if (loop == nullptr || copy == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(copy->at, pair.odd,
+               "`" + loop->text + "`, the loop's own variable, gets the copy on " + copy->text +
+                   " here, and loses it in the next turn. What " + short_place(loop->at) + " goes through keeps " +
+                   mention(pair.odd) + " on " + spoken_device(pair.odd.device) + "."),
+      Fix{copy->at.file, copy->at.line, "Store the copy where `" + loop->text + "` was taken from, or in a new list."}};
+}
+
+// What says the device that it was made on should have been on another one.
+std::optional<Explanation> dropped_of_device(const Pair& pair, const Finding& finding) {
+  const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::device_value_copied_at, finding);
+  const LineageStep* made = arrival_of(pair.odd);
+  if (copy == nullptr || made == nullptr || !is_dropped(copy->at)) return std::nullopt;
+  const std::string call = call_at(copy->at);
+  return Explanation{
+      cause_at(copy->at, pair.odd,
+               "`" + call + "` returns a copy on " + spoken_device(pair.wanted.device) +
+                   ", which is dropped here; the tensor itself stays on " + spoken_device(pair.odd.device) + ". " +
+                   mention_first(pair.odd) + " is made on its device, in " + short_place(made->at) + "."),
+      Fix{copy->at.file, copy->at.line, kept_result(call)}};
+}
+
 }  // namespace
 
 std::optional<Explanation> to_result_dropped(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (auto lost = lost_in_loop(*pair, finding)) return lost;
+  if (auto dropped = dropped_of_device(*pair, finding)) return dropped;
   for (const Evidence& copy : pair->odd.evidence) {
     if (copy.kind != trace::EvidenceKind::copied_away || !is_changeable(copy.at, finding) || !is_dropped(copy.at)) {
       continue;
     }
     const std::string call = call_at(copy.at);
-    const auto parts = split_call(call);
-    const std::string receiver(parts ? parts->receiver : "");
     RootCause cause = cause_at(copy.at, pair->odd,
                                "`" + call + "` returns a copy on " + copy.text + " and leaves the tensor on " +
                                    spoken_device(pair->odd.device) + ". The copy is dropped here.");
-    std::string text = "Keep the result: ";
-    text += receiver.empty() ? "assign it, and use it from there on." : "`" + receiver + " = " + call + "`.";
-    return Explanation{std::move(cause), Fix{copy.at.file, copy.at.line, std::move(text)}};
+    return Explanation{std::move(cause), Fix{copy.at.file, copy.at.line, kept_result(call)}};
   }
   return dropped_by_caller(*pair, finding);
 }

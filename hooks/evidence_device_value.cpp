@@ -1,0 +1,55 @@
+// Made on the device of another tensor, `zeros(3, device=steps.device)`: then that one may be the mistake. Where it was
+// copied to the device that is missed, and itself stayed, the copy is what should have been given.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hooks/copies.h"
+#include "hooks/evidence.h"
+#include "hooks/python_frames.h"
+#include "hooks/runtime.h"
+#include "hooks/tensor_fields.h"
+#include "hooks/waiting_calls.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+bool is_at(const trace::Position& one, const trace::Position& other) noexcept {
+  return one.file == other.file && one.function == other.function && one.line == other.line;
+}
+
+// The tensor that a running function was given as this argument, by the call that stands there.
+const c10::TensorImpl* given_at(const Inquiry& inquiry, const trace::Position& call, std::string_view argument) {
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr;) {
+    const void* caller = caller_of(frame);
+    if (caller != nullptr && is_at(waits_at(caller), call)) {
+      WrittenLink variable(argument);
+      visit_frame(frame, false, variable);
+      return variable.object() != nullptr ? inquiry.search.tensor_at(variable.object()) : nullptr;
+    }
+    frame = caller;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void find_device_value(const Inquiry& inquiry, std::size_t operand) {
+  find_device_source(inquiry.operands[operand], operand, inquiry.found);
+  const auto records = inquiry.found.records();
+  const std::vector<trace::EvidenceRecord> known(records.begin(), records.end());
+  for (const trace::EvidenceRecord& record : known) {
+    if (record.kind != trace::EvidenceKind::device_from || record.operand != operand) continue;
+    const std::string_view argument = runtime.recorder->string(record.text);
+    const c10::TensorImpl* tensor = given_at(inquiry, record.at, argument);
+    const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
+    const auto copy = storage != nullptr ? find_copy(storage, Copied::away) : std::nullopt;
+    if (!copy || !inquiry.is_wanted(operand, copy->device)) continue;
+    inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy->site).user,
+                      argument);
+    return;
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,74 @@
+// Data sets, loaders and generators hand out what is on the CPU, and leave it to the program to move it: the line to
+// change is the one that takes it over, not the one that made it.
+#include <algorithm>
+#include <string_view>
+
+#include "report/frames.h"
+#include "report/statement_text.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+#include "trace/words.h"
+
+namespace devsan::report::why {
+namespace {
+
+bool is_loop(const Frame& place) {
+  return statement_of(place.source).starts_with("for ");
+}
+
+// Made while a loop of the function asked for its next turn: by a loader, or by what the loop goes through.
+const Frame* drawn_by_loop(const Operand& odd, const LineageStep& arrival, const Frame& taken) {
+  if (const Evidence* loop = evidence_of(odd, trace::EvidenceKind::taken_in_loop_at)) return &loop->at;
+  for (const LineageStep& step : odd.lineage) {
+    const bool by_library = !same_line(step.innermost, step.at);
+    if (by_library && is_loop(step.at) && same_function(step.at, taken)) return &step.at;
+  }
+  if (arrival.calls.empty()) return nullptr;
+  const Frame& caller = arrival.calls.front();
+  return is_loop(caller) && same_function(caller, taken) ? &caller : nullptr;
+}
+
+// "Digits" of "Digits.__init__".
+std::string_view class_of(const Frame& place) {
+  const std::string_view function = place.function;
+  return function.substr(0, std::min(function.rfind('.'), function.size()));
+}
+
+// `test_data[0]`, `self.data[0][1]`: an expression that begins with an entry of a variable or attribute.
+bool begins_with_entry(std::string_view value) {
+  const std::size_t open = value.find('[');
+  return open != 0 && open != value.npos &&
+         std::ranges::all_of(value.substr(0, open), [](char c) { return trace::is_word(c) || c == '.'; });
+}
+
+// `image, label = test_data[0]`: an entry of what an object has made for itself.
+bool is_entry_of_data(const LineageStep& arrival, const Frame& taken) {
+  const bool kept = is_constructor(arrival.at) || arrival.at.function.ends_with("__getitem__");
+  const auto assigned = split_assignment(taken.source);
+  if (!kept || arrival.at.function == "<module>" || !assigned || same_function(arrival.at, taken)) return false;
+  return begins_with_entry(assigned->value) && class_of(arrival.at) != class_of(taken);
+}
+
+}  // namespace
+
+std::optional<Explanation> data_not_moved(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
+  const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
+  const LineageStep* arrival = arrival_of(pair->odd);
+  if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
+  const Frame* loop = drawn_by_loop(pair->odd, *arrival, taken->at);
+  if (loop == nullptr && !is_entry_of_data(*arrival, taken->at)) return std::nullopt;
+  std::string why = "`" + taken->text + "` gets its value here, from data on the CPU";
+  if (loop != nullptr && !same_line(*loop, taken->at)) why += " that " + short_place(*loop) + " goes through";
+  const std::string edit = assigned_after_move(taken->at, device_at(taken->at, pair->wanted, finding));
+  return Explanation{
+      cause_at(taken->at, pair->odd, why + ", and nothing moves it."),
+      Fix{taken->at.file, taken->at.line,
+          "Move it where it is taken" +
+              (edit.empty() ? ": `" + taken->text + ".to('" + pair->wanted.device + "')`" : ": `" + edit + "`") + "."}};
+}
+
+}  // namespace devsan::report::why

@@ -1,0 +1,47 @@
+// `Module.to()` moves a module in place, under all who have it. An evaluation that takes the averaged model to another
+// GPU leaves it there, and the next update finds it gone from beside the weights it follows.
+#include <algorithm>
+
+#include "report/frames.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// A weight as its module's move has left it, and not what was computed with it.
+const LineageStep* moved_with_module(const Operand& operand) {
+  if (operand.lineage.empty()) return nullptr;
+  const LineageStep& newest = operand.lineage.front();
+  return newest.how == trace::How::moved && moves_module(newest) ? &newest : nullptr;
+}
+
+// It was beside the other one before.
+bool was_on(const std::string& device, const Operand& operand) {
+  return std::ranges::any_of(operand.lineage, [&](const LineageStep& step) { return step.device == device; });
+}
+
+}  // namespace
+
+std::optional<Explanation> moved_in_place(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (moved_with_module(pair->odd) == nullptr || moved_with_module(pair->wanted) == nullptr) return std::nullopt;
+  const bool wanted_left = was_on(pair->odd.device, pair->wanted);
+  if (wanted_left == was_on(pair->wanted.device, pair->odd)) return std::nullopt;
+  const Operand& left = wanted_left ? pair->wanted : pair->odd;
+  const Operand& other = wanted_left ? pair->odd : pair->wanted;
+  const LineageStep& move = *moved_with_module(left);
+  if (!is_changeable(move.at, finding) || is_running(move.at, finding)) return std::nullopt;
+  return Explanation{cause_at(move.at, left,
+                              "This line moves the module of " + mention(left) + " from " + other.device + ", where " +
+                                  mention(other) + " is, to " + left.device +
+                                  ". `Module.to()` moves it in place: whoever else has it finds it there."),
+                     Fix{move.at.file, move.at.line,
+                         "Move a copy, `copy.deepcopy(…)`, and leave the module where it is; or bring it back to " +
+                             other.device + " when this is done."}};
+}
+
+}  // namespace devsan::report::why
