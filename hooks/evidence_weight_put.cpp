@@ -1,5 +1,6 @@
 // A weight that was put into its module from outside, as adapters, averaged weights and parts of a checkpoint are:
-// `setattr(layer, name, nn.Parameter(value))`, `weight.data = value`, `loss.center = checkpoint["center"]`.
+// `setattr(layer, name, nn.Parameter(value))`, `weight.data = value`, `loss.center = checkpoint["center"]`,
+// `model.load_state_dict(weights, assign=True)`.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,10 +39,12 @@ bool hands_on(std::string_view line, std::string_view attribute) {
 
 // By its names alone, and then by the text of its line.
 bool may_put_weight(const Instruction& one, const Link& weight) {
-  if (one.operation != Operation::store_attribute) return loads_name(one, "setattr");
+  if (one.operation != Operation::store_attribute)
+    return loads_name(one, "setattr") || loads_name(one, "load_state_dict");
   return is_name(one.operand, "data") || same_name(one.operand, weight.name);
 }
 bool puts_weight(const Instruction& one, std::string_view line, const Link& weight) {
+  if (loads_name(one, "load_state_dict")) return line.find("assign=True") != line.npos;
   if (one.operation != Operation::store_attribute) return line.find("Parameter(") != line.npos;
   return is_name(one.operand, "data") || hands_on(line, written(weight).substr(1));
 }

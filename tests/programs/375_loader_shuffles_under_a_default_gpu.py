@@ -14,5 +14,9 @@ def fit(model, samples):
         optimizer.step()
 
 
-torch.set_default_device("cuda")  # ROOT
-fit(torch.nn.Linear(3, 1), TensorDataset(torch.randn(8, 3), torch.randn(8, 1)))
+def linear_on_gpu(inputs):
+    torch.set_default_device("cuda")  # ROOT
+    return torch.nn.Linear(inputs, 1)
+
+
+fit(linear_on_gpu(3), TensorDataset(torch.randn(8, 3), torch.randn(8, 1)))
