@@ -14,16 +14,16 @@ namespace devsan::hooks {
 
 namespace {
 
-bool same_line(const trace::Position& a, const trace::Position& b) noexcept {
-  return a.file == b.file && a.function == b.function && a.line == b.line;
-}
-
 // Whether an operator at `site` was called on the line `at`, or in a statement that goes on to it.
 bool called_at(const trace::Position& site, const trace::Position& at) noexcept {
   return site.file == at.file && site.function == at.function && site.line <= at.line && at.line <= site.end_line;
 }
 
 }  // namespace
+
+bool same_line(const trace::Position& a, const trace::Position& b) noexcept {
+  return a.file == b.file && a.function == b.function && a.line == b.line;
+}
 
 void EvidenceList::add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at,
                        std::string_view text) noexcept {

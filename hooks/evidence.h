@@ -62,6 +62,8 @@ struct Inquiry {
 
 bool all_on_accelerators(const Inquiry& inquiry);
 
+bool same_line(const trace::Position& a, const trace::Position& b) noexcept;
+
 // Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
 struct Candidate {
   trace::Position at;

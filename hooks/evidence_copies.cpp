@@ -155,8 +155,7 @@ void find_rebound(const Inquiry& inquiry, std::size_t operand, const trace::Posi
   const std::string statement = statement_at(lines, copied.line);
   const std::string variable = statement.substr(0, std::min(statement.find_first_of(" =[.,("), statement.size()));
   const std::string head = statement_at(lines, loop->line);
-  const std::string_view targets = std::string_view(head).substr(0, std::min(head.find(" in "), head.size()));
-  if (!is_identifier(variable) || !assigned_to(statement, variable) || !has_word(targets, variable)) return;
+  if (!is_identifier(variable) || !assigned_to(statement, variable) || !has_word(loop_targets(head), variable)) return;
   const int end = end_of_block(lines, loop->line, loop->line);
   for (int k = copied.line + 1; k <= end; ++k) {
     if (has_word(lines[k], variable)) return;

@@ -15,15 +15,11 @@ namespace devsan::hooks {
 
 namespace {
 
-bool is_at(const trace::Position& one, const trace::Position& other) noexcept {
-  return one.file == other.file && one.function == other.function && one.line == other.line;
-}
-
 // The tensor that a running function was given as this argument, by the call that stands there.
 const c10::TensorImpl* given_at(const Inquiry& inquiry, const trace::Position& call, std::string_view argument) {
   for (const void* frame = program_frame(inquiry.innermost); frame != nullptr;) {
     const void* caller = caller_of(frame);
-    if (caller != nullptr && is_at(waits_at(caller), call)) {
+    if (caller != nullptr && same_line(waits_at(caller), call)) {
       WrittenLink variable(argument);
       visit_frame(frame, false, variable);
       return variable.object() != nullptr ? inquiry.search.tensor_at(variable.object()) : nullptr;

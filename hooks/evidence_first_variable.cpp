@@ -87,6 +87,33 @@ class Keeps final : public LinkVisitor {
   bool found_ = false;
 };
 
+// The variable of a loop that a statement mentions, where it keeps such a tensor.
+class DrawnByLoop final : public LinkVisitor {
+ public:
+  DrawnByLoop(const ObjectSearch& search, const void* frame, const std::unordered_set<const void*>& storages,
+              std::string_view targets, std::string_view statement)
+      : search_(search), storages_(storages), targets_(targets), statement_(statement) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+  }
+  const std::string& name() const { return name_; }
+
+  bool link(const Link& link, void* object) override {
+    if (link.name == nullptr) return true;
+    char buffer[256];
+    const std::string_view name = text_of(link.name, buffer, sizeof buffer);
+    const bool mentioned = has_word(targets_, name) && has_word(statement_, name);
+    if (mentioned && Keeps(search_, object, storages_).found()) name_ = name;
+    return name_.empty();
+  }
+
+ private:
+  const ObjectSearch& search_;
+  const std::unordered_set<const void*>& storages_;
+  std::string_view targets_;
+  std::string_view statement_;
+  std::string name_;
+};
+
 // `for batch in loader: inputs = batch.inputs[:, :-1]`: the line takes it out of what the loop has drawn.
 void find_loop(const Inquiry& inquiry, std::size_t operand, const void* frame, const trace::Position& taken,
                const std::unordered_set<const void*>& storages) {
@@ -95,20 +122,10 @@ void find_loop(const Inquiry& inquiry, std::size_t operand, const void* frame, c
   SourceFiles files;
   const SourceLines lines(files.whole(taken.file));
   const std::string head = statement_at(lines, loop->line);
-  const std::size_t in = head.find(" in ");
   const std::string statement = statement_at(lines, taken.line);
-  std::string_view targets = std::string_view(head).substr(0, std::min(in, head.size()));
-  targets.remove_prefix(std::min(targets.size(), std::string_view("for ").size()));
-  while (!targets.empty()) {
-    const std::size_t end = std::min(targets.find_first_of(" ,()"), targets.size());
-    const std::string_view name = targets.substr(0, end);
-    targets.remove_prefix(std::min(end + 1, targets.size()));
-    if (!is_identifier(name) || !has_word(statement, name)) continue;
-    WrittenLink variable(name);
-    visit_frame(frame, is_module_body(frame_code(frame)), variable);
-    if (!Keeps(inquiry.search, variable.object(), storages).found()) continue;
-    inquiry.found.add(trace::EvidenceKind::taken_in_loop_at, operand, *loop, name);
-    return;
+  const DrawnByLoop drawn(inquiry.search, frame, storages, loop_targets(head), statement);
+  if (!drawn.name().empty()) {
+    inquiry.found.add(trace::EvidenceKind::taken_in_loop_at, operand, *loop, drawn.name());
   }
 }
 

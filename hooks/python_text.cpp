@@ -337,6 +337,13 @@ std::size_t name_in(std::string_view text, std::string_view name, std::size_t be
   return text.npos;
 }
 
+std::string_view loop_targets(std::string_view statement) noexcept {
+  constexpr std::string_view kFor = "for ";
+  const std::size_t in = statement.find(" in ");
+  return statement.starts_with(kFor) && in != statement.npos ? statement.substr(kFor.size(), in - kFor.size())
+                                                             : std::string_view();
+}
+
 bool has_word(std::string_view text, std::string_view name) noexcept {
   for (std::size_t at = name_in(text, name); at != text.npos; at = name_in(text, name, at + 1)) {
     if (at == 0 || text[at - 1] != '.') return true;

@@ -94,6 +94,9 @@ struct EntryReference {
 };
 std::optional<EntryReference> entry_reference(std::string_view expression);
 
+// "k, (x, y)" of `for k, (x, y) in enumerate(pairs):`, what each turn binds; empty for any other statement.
+std::string_view loop_targets(std::string_view statement) noexcept;
+
 // Whether a text has this name in it, as a whole word: a variable, or in quotes.
 bool has_word(std::string_view text, std::string_view name) noexcept;
 

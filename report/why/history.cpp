@@ -44,6 +44,10 @@ bool was_never_moved(const Operand& operand) {
   return std::ranges::none_of(operand.lineage, [](const LineageStep& step) { return step.how == trace::How::moved; });
 }
 
+bool was_on(const Operand& operand, std::string_view device) {
+  return std::ranges::any_of(operand.lineage, [device](const LineageStep& step) { return step.device == device; });
+}
+
 const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding) {
   for (const LineageStep& step : operand.lineage) {
     if (made_in_failing_call(step, finding)) continue;

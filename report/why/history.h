@@ -26,6 +26,8 @@ const LineageStep* arrival_of(const Operand& operand);
 const LineageStep* newest_move_of(const Operand& operand);
 // Whether no step of it is a copy to another device.
 bool was_never_moved(const Operand& operand);
+// Whether a step of it is on a device: before it came to where it is, it was there.
+bool was_on(const Operand& operand, std::string_view device);
 // The newest step on a line that keeps its result as an entry of a list or dict; null without one.
 const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding);
 // The first that the process found; null without one.

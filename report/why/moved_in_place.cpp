@@ -1,7 +1,5 @@
 // `Module.to()` moves a module in place, under all who have it. An evaluation that takes the averaged model to another
 // GPU leaves it there, and the next update finds it gone from beside the weights it follows.
-#include <algorithm>
-
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -18,19 +16,14 @@ const LineageStep* moved_with_module(const Operand& operand) {
   return newest.how == trace::How::moved && moves_module(newest) ? &newest : nullptr;
 }
 
-// It was beside the other one before.
-bool was_on(const std::string& device, const Operand& operand) {
-  return std::ranges::any_of(operand.lineage, [&](const LineageStep& step) { return step.device == device; });
-}
-
 }  // namespace
 
 std::optional<Explanation> moved_in_place(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   if (moved_with_module(pair->odd) == nullptr || moved_with_module(pair->wanted) == nullptr) return std::nullopt;
-  const bool wanted_left = was_on(pair->odd.device, pair->wanted);
-  if (wanted_left == was_on(pair->wanted.device, pair->odd)) return std::nullopt;
+  const bool wanted_left = was_on(pair->wanted, pair->odd.device);
+  if (wanted_left == was_on(pair->odd, pair->wanted.device)) return std::nullopt;
   const Operand& left = wanted_left ? pair->wanted : pair->odd;
   const Operand& other = wanted_left ? pair->odd : pair->wanted;
   const LineageStep& move = *moved_with_module(left);

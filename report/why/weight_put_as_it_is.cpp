@@ -1,6 +1,5 @@
 // Adapters that are swapped in, averaged weights that are put back: a line gives a module that is on an accelerator a
 // weight from elsewhere, and forgets to move it.
-#include <algorithm>
 #include <string>
 
 #include "report/frames.h"
@@ -9,21 +8,13 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
-namespace {
-
-// Before it came to where it is, it was where it is missed: as a weight of the module, most likely.
-bool comes_from(const std::string& device, const Operand& weight) {
-  return std::ranges::any_of(weight.lineage, [&](const LineageStep& step) { return step.device == device; });
-}
-
-}  // namespace
 
 std::optional<Explanation> weight_put_as_it_is(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !is_weight(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::weight_put_at, finding);
   const bool elsewhere = model_is_elsewhere(pair->odd);
-  if (put == nullptr || (!elsewhere && !comes_from(pair->wanted.device, pair->odd))) return std::nullopt;
+  if (put == nullptr || (!elsewhere && !was_on(pair->odd, pair->wanted.device))) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   const std::string from = arrival != nullptr && !same_line(arrival->at, put->at)
                                ? ", where " + short_place(arrival->at) + " left it"

@@ -150,5 +150,22 @@ TEST_CASE("A statement goes on to the last bracket that is closed") {
   CHECK(lines[6].empty());
 }
 
+TEST_CASE("What each turn of a loop binds stands between its keywords") {
+  CHECK(loop_targets("for k, (x, y) in enumerate(pairs):") == "k, (x, y)");
+  CHECK(loop_targets("x = 3 if y in z else 4").empty());
+  CHECK(loop_targets("for").empty());
+}
+
+TEST_CASE("The decorator of a method is found in its own class alone") {
+  const SourceLines lines(
+      "class A:\n    @property\n    def device(self):\n        return 1\n\n    def size(self):\n        return 2\n\n"
+      "class B:\n    @functools.cached_property\n    def home(self):\n        return 3");
+  CHECK(decorator_of(lines, 1, "device") == 2);
+  CHECK(decorator_of(lines, 1, "size") == 0);
+  CHECK(decorator_of(lines, 1, "home") == 0);
+  CHECK(decorator_of(lines, 9, "home") == 10);
+  CHECK(decorator_of(lines, 0, "device") == 0);
+}
+
 }  // namespace
 }  // namespace devsan::hooks
