@@ -28,6 +28,32 @@ bool speaks_of_device(std::string_view text) noexcept {
   return std::ranges::any_of(kWords, [text](std::string_view word) { return text.find(word) != text.npos; });
 }
 
+// What a key says of the device, the more the later: "cuda" of `x.device.type` is the same for all GPUs.
+enum class Said { nothing, type, device };
+
+// "x.device.type" and "x.type()" are taken out of a text.
+std::string without_device_types(std::string text) {
+  constexpr std::string_view kType = ".type";
+  for (std::size_t at = text.find(kType); at != text.npos; at = text.find(kType, at)) {
+    std::size_t begin = at;
+    while (begin > 0 && (trace::is_word(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    std::size_t end = at + kType.size();
+    const bool called = text.compare(end, 2, "()") == 0;
+    const bool longer = end < text.size() && (trace::is_word(text[end]) || text[end] == '(');
+    const bool of_device = !longer && speaks_of_device(std::string_view(text).substr(begin, at - begin));
+    if (called) end += 2;
+    if (called || of_device) text.erase(begin, end - begin);
+    at = called || of_device ? begin : end;
+  }
+  return text;
+}
+
+Said said_of_device(const std::string& text) {
+  const std::string rest = without_device_types(text);
+  if (speaks_of_device(rest)) return Said::device;
+  return rest.size() < text.size() ? Said::type : Said::nothing;
+}
+
 // The function around a line, as far as a cache is filled in it.
 class CachingFunction {
  public:
@@ -46,7 +72,7 @@ class CachingFunction {
   // The line that stores what was made on `line`: the same, or a later one that stores the variable.
   int store_of(int line) const {
     for (int k = line; k > begin_ && line - k < kMaxStatementLines; --k) {
-      if (holds_line(k, line) && entry_stored(statement_at(lines_, k))) return k;
+      if (goes_on_to(lines_, k, line) && entry_stored(statement_at(lines_, k))) return k;
     }
     const std::string made = variable_at(line);
     for (int k = line + 1; !made.empty() && k < end_; ++k) {
@@ -76,31 +102,26 @@ class CachingFunction {
 
   // The only line that gives the variable a value; 0 where there is none, or where there are several.
   int only_assignment(std::string_view variable, std::string& value) const {
-    int found = 0;
-    for (int k = begin_ + 1; k < end_; ++k) {
-      if (!has_word(lines_[k], variable)) continue;
-      const auto assigned = assigned_to(statement_at(lines_, k), variable);
-      if (!assigned) continue;
-      if (found != 0) return 0;
-      found = k;
-      value = *assigned;
-    }
-    return found;
+    const std::vector<int> found = assignments_of(lines_, variable, begin_, end_);
+    if (found.size() != 1) return 0;
+    value = *assigned_to(statement_at(lines_, found.front()), variable);
+    return found.front();
   }
 
-  // Whether anything that the key is made of has to do with a device, as far as it can be followed.
-  bool names_device(const std::string& key) const {
-    if (speaks_of_device(key)) return true;
-    for (std::size_t at = 0; at < key.size();) {
+  // What all that the key is made of says of a device, as far as it can be followed.
+  Said said_by(const std::string& key) const {
+    const std::string rest = without_device_types(key);
+    Said said = said_of_device(key);
+    for (std::size_t at = 0; at < rest.size();) {
       std::size_t end = at;
-      while (end < key.size() && trace::is_word(key[end])) ++end;
+      while (end < rest.size() && trace::is_word(rest[end])) ++end;
       std::string value;
-      const std::string name = key.substr(at, end - at);
-      if (is_identifier(name) && only_assignment(name, value) != 0 && speaks_of_device(value)) return true;
-      if (is_identifier(name) && is_given_as_device(name)) return true;
+      const std::string name = rest.substr(at, end - at);
+      if (is_identifier(name) && only_assignment(name, value) != 0) said = std::max(said, said_of_device(value));
+      if (is_identifier(name) && is_given_as_device(name)) return Said::device;
       at = end + 1;
     }
-    return false;
+    return said;
   }
 
  private:
@@ -117,15 +138,6 @@ class CachingFunction {
     return false;
   }
 
-  // Whether the statement that begins at `begin` goes on to `line`.
-  bool holds_line(int begin, int line) const {
-    std::string_view last = lines_[line];
-    last.remove_prefix(indentation(last));
-    last = last.substr(0, last.find('#'));
-    last = last.substr(0, last.find_last_not_of(" \t\r") + 1);
-    return begin == line || (!last.empty() && statement_at(lines_, begin).find(last) != std::string::npos);
-  }
-
   // "made" where the statement at a line is `made = …`.
   std::string variable_at(int line) const {
     std::string_view text = lines_[line];
@@ -139,17 +151,18 @@ class CachingFunction {
   int end_ = 0;
 };
 
-// Says of an entry that is stored at `line` where its key is made, if that leaves the device out.
+// Says of an entry that is stored at `line` where its key is made, if that leaves the device out, or its index.
 void add_key(const SourceLines& lines, const CachingFunction& function, trace::StringId file, int line,
              std::size_t operand, EvidenceList& found) {
   const auto entry = entry_stored(statement_at(lines, line));
   if (!entry || !function.looks_up(entry->container)) return;
   std::string value;
   const int made = is_identifier(entry->key) ? function.only_assignment(entry->key, value) : 0;
-  if (function.names_device(made != 0 ? value : entry->key) || function.names_device(entry->key)) return;
+  const Said said = std::max(function.said_by(made != 0 ? value : entry->key), function.said_by(entry->key));
+  if (said == Said::device) return;
+  const auto kind = said == Said::type ? trace::EvidenceKind::cache_key_type_at : trace::EvidenceKind::cache_key_at;
   const int at = made != 0 && made < line ? made : line;
-  found.add(trace::EvidenceKind::cache_key_at, operand, position_at(file, at, qualified_function(lines, at)),
-            entry->container);
+  found.add(kind, operand, position_at(file, at, qualified_function(lines, at)), entry->container);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "trace/words.h"
 
@@ -100,15 +101,33 @@ SourceLines::SourceLines(std::string_view text) {
   }
 }
 
-std::string statement_at(const SourceLines& lines, int line) {
+namespace {
+
+// The statement at a line, and the line that it ends on.
+std::pair<std::string, int> statement_and_end(const SourceLines& lines, int line) {
   std::string statement;
   Nesting nesting;
-  for (int k = line; k < line + kMaxStatementLines; ++k) {
+  int k = line;
+  for (; k < line + kMaxStatementLines; ++k) {
     append_code(statement, lines[k], nesting);
-    if (nesting.depth() <= 0 || nesting.in_string()) break;
+    if (nesting.depth() <= 0 || nesting.in_string()) return {std::move(statement), k};
     statement += ' ';
   }
-  return statement;
+  return {std::move(statement), k - 1};
+}
+
+}  // namespace
+
+std::string statement_at(const SourceLines& lines, int line) {
+  return statement_and_end(lines, line).first;
+}
+
+int end_of_statement(const SourceLines& lines, int line) {
+  return statement_and_end(lines, line).second;
+}
+
+bool goes_on_to(const SourceLines& lines, int begin, int line) {
+  return begin == line || (begin < line && line <= end_of_statement(lines, begin));
 }
 
 std::size_t indentation(std::string_view line) noexcept {
@@ -384,6 +403,17 @@ std::optional<std::string> assigned_to(std::string_view statement, std::string_v
     return values.size() == targets.size() ? values[k] : std::string();
   }
   return std::nullopt;
+}
+
+std::vector<int> assignments_of(const SourceLines& lines, std::string_view variable, int begin, int end) {
+  std::vector<int> found;
+  for (int k = begin; k < end; ++k) {
+    if (is_blank(lines[k])) continue;
+    const auto [statement, last] = statement_and_end(lines, k);
+    if (has_word(statement, variable) && assigned_to(statement, variable)) found.push_back(k);
+    k = last;
+  }
+  return found;
 }
 
 }  // namespace devsan::hooks

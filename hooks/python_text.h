@@ -33,6 +33,12 @@ std::string_view trimmed(std::string_view text) noexcept;
 // The statement that begins or goes on at a line: its lines up to the last bracket that is closed, without comments.
 std::string statement_at(const SourceLines& lines, int line);
 
+// The line that the statement which begins at a line ends on.
+int end_of_statement(const SourceLines& lines, int line);
+
+// Whether the statement that begins at `begin` goes on to `line`.
+bool goes_on_to(const SourceLines& lines, int begin, int line);
+
 // The code at a position, without comments, in one line; empty where its columns are not known, or it is long.
 std::string code_text(const SourceLines& lines, const trace::Position& at);
 
@@ -116,5 +122,9 @@ std::optional<EntryStore> entry_stored(std::string_view statement);
 
 // "a.b, self.device = name, device" with "self.device": "device". None where nothing is assigned to that.
 std::optional<std::string> assigned_to(std::string_view statement, std::string_view target);
+
+// The lines from `begin`, where a statement begins, up to `end`, without that, on which statements begin that assign
+// something to a variable.
+std::vector<int> assignments_of(const SourceLines& lines, std::string_view variable, int begin, int end);
 
 }  // namespace devsan::hooks

@@ -1,5 +1,6 @@
 // A cache is looked up by size, and its entries are made on the device that is asked for. The first caller's device so
-// decides for all later ones: the line to change is the one that makes the key.
+// decides for all later ones: the line to change is the one that makes the key. A key with the type of the device alone
+// does the same for all GPUs.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -67,27 +68,56 @@ std::string with_device(const Frame& key, const std::string& device) {
   return std::string(assignment->target) + " = (" + std::string(value) + comma + device + ")";
 }
 
+// "cuda" of "cuda:1"
+std::string_view type_of_device(std::string_view device) {
+  return device.substr(0, device.find(':'));
+}
+
+// "key = (size, x.device.type)" -> "key = (size, x.device)". Empty for other lines.
+std::string with_index(const Frame& key) {
+  constexpr std::string_view kDevice = "device";
+  constexpr std::string_view kType = "device.type";
+  std::string statement(statement_of(key.source));
+  const std::size_t at = statement.find(kType);
+  if (at == std::string::npos || statement.find(kType, at + 1) != std::string::npos) return "";
+  return statement.replace(at, kType.size(), kDevice);
+}
+
+// The line that makes the key, and what to make of it.
+struct Key {
+  const Evidence* made;
+  bool has_type;  // of the device, and not its index
+};
+std::optional<Key> key_of(const Pair& pair, const Finding& finding) {
+  if (const Evidence* made = place_of(pair.odd, trace::EvidenceKind::cache_key_at, finding)) return Key{made, false};
+  const Evidence* made = place_of(pair.odd, trace::EvidenceKind::cache_key_type_at, finding);
+  const bool same_type = type_of_device(pair.odd.device) == type_of_device(pair.wanted.device);
+  return made != nullptr && same_type ? std::optional(Key{made, true}) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Explanation> keyed_without_device(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
-  const Evidence* key = place_of(pair->odd, trace::EvidenceKind::cache_key_at, finding);
+  const auto key = key_of(*pair, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
-  if (key == nullptr || arrival == nullptr || is_constructor(key->at) || !follows_device(*arrival)) return std::nullopt;
+  if (!key || arrival == nullptr || is_constructor(key->made->at) || !follows_device(*arrival)) return std::nullopt;
   if (!asks_for_wanted_device(*pair, *arrival, finding)) return std::nullopt;
-  const std::string edit = with_device(key->at, device_in_scope(key->at, *arrival));
-  std::string why = mention_first(pair->odd) + " comes from `" + key->text +
+  const Frame& at = key->made->at;
+  const std::string edit = key->has_type ? with_index(at) : with_device(at, device_in_scope(at, *arrival));
+  std::string why = mention_first(pair->odd) + " comes from `" + key->made->text +
                     "`, where an earlier call put it, made on " + spoken_device(pair->odd.device) + " in " +
-                    short_place(arrival->at) +
-                    ". The key that this line makes says nothing of the device, so a call for " +
-                    spoken_device(pair->wanted.device) + " finds the same entry.";
+                    short_place(arrival->at) + ". The key that this line makes says " +
+                    (key->has_type ? "which type of device it is for, and not which one" : "nothing of the device") +
+                    ", so a call for " + spoken_device(pair->wanted.device) + " finds the same entry.";
   const std::string move = move_call(pair->odd, pair->wanted);
-  return Explanation{cause_at(key->at, pair->odd, std::move(why)),
-                     Fix{key->at.file, key->at.line,
-                         "Make the device a part of the key" + (edit.empty() ? "" : ": `" + edit + "`") +
-                             "; or move it where it is used, in " + short_place(*finding.where) +
-                             (move.starts_with('.') ? "." : ": `" + move + "`.")}};
+  return Explanation{
+      cause_at(at, pair->odd, std::move(why)),
+      Fix{at.file, at.line,
+          std::string(key->has_type ? "Make the device with its index" : "Make the device") + " a part of the key" +
+              (edit.empty() ? "" : ": `" + edit + "`") + "; or move it where it is used, in " +
+              short_place(*finding.where) + (move.starts_with('.') ? "." : ": `" + move + "`.")}};
 }
 
 }  // namespace devsan::report::why

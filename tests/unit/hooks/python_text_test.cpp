@@ -150,6 +150,20 @@ TEST_CASE("A statement goes on to the last bracket that is closed") {
   CHECK(lines[6].empty());
 }
 
+TEST_CASE("The lines that assign to a variable are found, and what a statement goes on to") {
+  const SourceLines lines(
+      "def f(x):\n    a = x\n    b = g(\n        a,\n    )\n    if b:\n        a, c = 1, b\n    ab = a");
+  CHECK(assignments_of(lines, "a", 2, 9) == std::vector<int>{2, 7});
+  CHECK(assignments_of(lines, "b", 2, 9) == std::vector<int>{3});
+  CHECK(assignments_of(lines, "x", 2, 9).empty());
+  CHECK(goes_on_to(lines, 3, 4));
+  CHECK(goes_on_to(lines, 3, 3));
+  CHECK_FALSE(goes_on_to(lines, 3, 6));
+  CHECK(end_of_statement(lines, 3) == 5);
+  const SourceLines call("x = f(\n    x=1,\n)\nmix = 2\nx = 2");
+  CHECK(assignments_of(call, "x", 1, 6) == std::vector<int>{1, 5});
+}
+
 TEST_CASE("What each turn of a loop binds stands between its keywords") {
   CHECK(loop_targets("for k, (x, y) in enumerate(pairs):") == "k, (x, y)");
   CHECK(loop_targets("x = 3 if y in z else 4").empty());

@@ -104,6 +104,21 @@ TEST_CASE("A cache whose entries are made on one device whatever is asked for ne
   CHECK(explained(finding).rule != "keyed_without_device");
 }
 
+TEST_CASE("A key with the type of the device is the cause where the devices are of one type") {
+  Finding finding = cached();
+  odd(finding).evidence.back() = {EvidenceKind::cache_key_type_at,
+                                  line(6, "base_grid", "    key = (height, width, x.device.type)  # fast"), "grids"};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "keyed_without_device");
+  CHECK(cause_line(told) == 6);
+  CHECK_THAT(told.root_cause->why, Contains("says which type of device it is for, and not which one, so a call"));
+  CHECK_THAT(told.fix->text,
+             Contains("Make the device with its index a part of the key: `key = (height, width, x.device)`"));
+  odd(finding).device = "cpu";
+  for (LineageStep& step : odd(finding).lineage) step.device = "cpu";
+  CHECK(explained(finding).rule != "keyed_without_device");
+}
+
 TEST_CASE("What a constructor stores by an index is no entry of a cache") {
   Finding finding = cached();
   odd(finding).evidence.back().at = line(6, "Cache.__init__", "        self.keys[index] = made");
