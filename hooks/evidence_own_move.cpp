@@ -54,6 +54,27 @@ bool makes_another(const CallText& call, std::string_view type) {
          callee.starts_with("type(");
 }
 
+// What a call is given, and the line where that is written.
+struct GivenPart {
+  std::string value;
+  int line;
+};
+
+// `data = self.data.to(device)` where a call gives `data`, which nothing else in the method is assigned to.
+GivenPart part_given(const SourceLines& lines, const trace::Position& call, std::string_view argument) {
+  const std::string_view value = value_of(argument);
+  const int begin = enclosing_line(lines, call.line, "def ");
+  if (begin != 0 && is_identifier(value)) {
+    const std::vector<int> bound = assignments_of(lines, value, begin, end_of_function(lines, call.line) + 1);
+    if (bound.size() == 1 && bound.front() < call.line) {
+      return {*assigned_to(statement_at(lines, bound.front()), value), bound.front()};
+    }
+  }
+  int line = call.line;
+  while (line < call.end_line && lines[line].find(value) == std::string_view::npos) ++line;
+  return {std::string(value), line};
+}
+
 // The line of a method on which the attribute is handed on as it is to a new object, beside others that are moved.
 std::optional<trace::Position> handed_on(const void* code, const void* holder, std::string_view attribute) {
   char buffer[256];
@@ -67,12 +88,14 @@ std::optional<trace::Position> handed_on(const void* code, const void* holder, s
     if (!lines) lines.emplace(files.whole(at.file));
     const auto call = call_text(code_text(*lines, at));
     if (!call || !makes_another(*call, short_type_name(holder))) continue;
-    const auto is_part = [&](const std::string& argument) { return value_of(argument) == part; };
-    const auto is_moved = [&](const std::string& argument) { return moves_attribute(value_of(argument), self); };
-    if (!std::ranges::any_of(call->arguments, is_part) || !std::ranges::any_of(call->arguments, is_moved)) continue;
-    int line = at.line;
-    while (line < at.end_line && (*lines)[line].find(part) == std::string_view::npos) ++line;
-    return position_at(at.file, line, qualified_function(*lines, line));
+    int line = 0;
+    bool beside = false;
+    for (const std::string& argument : call->arguments) {
+      const GivenPart given = part_given(*lines, at, argument);
+      if (given.value == part) line = given.line;
+      beside = beside || moves_attribute(given.value, self);
+    }
+    if (line != 0 && beside) return position_at(at.file, line, qualified_function(*lines, line));
   }
   return std::nullopt;
 }

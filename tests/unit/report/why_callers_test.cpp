@@ -111,7 +111,13 @@ TEST_CASE("An object that hands a part of itself on as it is, when it is moved, 
   const Finding told = explained(finding);
   CHECK(told.rule == "left_by_own_move");
   CHECK(cause_line(told) == 14);
-  CHECK_THAT(told.root_cause->why, Contains("moves a `Batch`, but hands `mask` on"));
+  CHECK_THAT(told.root_cause->why, Contains("This line moves a `Batch`, but hands `mask` on"));
+
+  SECTION("also by way of a variable") {
+    odd(finding).evidence.back().at = line(13, "Batch.to", "        mask = self.mask");
+    CHECK(cause_line(explained(finding)) == 13);
+    CHECK_THAT(explained(finding).root_cause->why, Contains("The method with this line moves a `Batch`, but hands"));
+  }
 }
 
 TEST_CASE("The call that does not move what another caller of the same helper moves is the cause") {
