@@ -108,6 +108,10 @@ std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t
 bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
                       std::span<const void* const> way);
 
+// Where the function that made or computed an operand puts it, as it is, beside what a helper function gives that moves
+// in the line `moved`.
+void find_put_beside(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved);
+
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_given(const Inquiry& inquiry, std::size_t operand);

@@ -165,6 +165,7 @@ void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const 
   const trace::Position moved = runtime.recorder->site(site).user;
   inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(link));
   add_names_listed(inquiry, operand, moved, link);
+  find_put_beside(inquiry, operand, moved);
   if (holder == nullptr) return;
   if (const auto at = rebuilt_at(inquiry, moved, holder)) {
     inquiry.found.add(trace::EvidenceKind::rebuilt_at, operand, *at, short_type_name(holder));

@@ -71,6 +71,11 @@ const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const
   return nullptr;
 }
 
+bool is_made_in(const Frame& place, const Operand& operand) {
+  return !operand.lineage.empty() && operand.lineage.back().how == trace::How::created &&
+         same_function(operand.lineage.back().at, place);
+}
+
 bool made_in_failing_call(const LineageStep& step, const Finding& finding) {
   return finding.where && same_line(step.at, *finding.where);
 }

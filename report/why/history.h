@@ -34,6 +34,8 @@ const LineageStep* stored_as_entry(const Operand& operand, const Finding& findin
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind);
 // One that has a position, in code that can be changed.
 const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+// Whether its first step, which made it anew, stands in the function of a line.
+bool is_made_in(const Frame& place, const Operand& operand);
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);

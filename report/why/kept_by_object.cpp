@@ -14,6 +14,9 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_object);
   const Evidence* stored = place_of(pair->odd, trace::EvidenceKind::attribute_set_at, finding);
   if (held == nullptr || stored == nullptr || same_function(stored->at, *finding.where)) return std::nullopt;
+  // It was made in the function that put it together with the others, which had to make it where these are.
+  const Evidence* put = place_of(pair->odd, trace::EvidenceKind::put_beside_at, finding);
+  if (put != nullptr && is_made_in(put->at, pair->odd)) return std::nullopt;
   // What an attribute merely leads to, by way of another object, was given to that elsewhere.
   if (!held->text.starts_with(stored->text)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);

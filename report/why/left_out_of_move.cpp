@@ -100,6 +100,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (auto given = given_beside_moved(*pair, finding)) return given;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
+  // The same, where a helper function moves the others, one by one.
+  const Evidence* put = place_of(pair->odd, trace::EvidenceKind::put_beside_at, finding);
+  if (put != nullptr && is_made_in(put->at, pair->odd)) return std::nullopt;
   const Evidence* kept = evidence_of(pair->odd, trace::EvidenceKind::computed_from);
   const std::string left = kept != nullptr ? "`" + kept->text + "`" : mention(pair->odd);
   const std::string device = spoken_device(pair->wanted.device);
@@ -111,7 +114,7 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);
-  const Frame* applied = anew ? nullptr : applied_at(*sibling, *pair, finding);
+  const Frame* applied = anew ? nullptr : put != nullptr ? &put->at : applied_at(*sibling, *pair, finding);
   const Frame& place = anew ? rebuilt->at : applied != nullptr ? *applied : sibling->at;
   const bool elsewhere = !same_line(place, sibling->at);
   std::string why = !elsewhere ? std::string("This line moves")

@@ -85,6 +85,16 @@ TEST_CASE("What a line that goes through a batch lets pass was left out, whoever
   CHECK(explained(finding).rule == "left_out_of_move");
   CHECK(cause_line(explained(finding)) == 13);
 
+  SECTION("but not what is made in the function that puts it beside them") {
+    odd(finding).evidence.front().at.function = "move";
+    find(odd(finding), EvidenceKind::put_beside_at, line(26, "Buffer.sample", "    return Batch(move(x), mask)"),
+         "mask");
+    CHECK(explained(finding).rule == "made_without_device");
+    CHECK(cause_line(explained(finding)) == 12);
+    odd(finding).lineage.back().at.function = "load";
+    CHECK(explained(finding).rule == "left_out_of_move");
+    CHECK(cause_line(explained(finding)) == 26);
+  }
   SECTION("but not what it makes by itself") {
     odd(finding).evidence.front().at.source = "        state = state.to(d)";
     CHECK(explained(finding).rule == "made_without_device");
