@@ -1,5 +1,6 @@
 // Who keeps an operand as an attribute, and where that attribute was stored.
 #include <algorithm>
+#include <utility>
 
 #include "hooks/byte_code.h"
 #include "hooks/code_table.h"
@@ -109,6 +110,22 @@ std::string type_and(const void* holder, const std::string& path) {
   return std::string(type_name(holder)) + path;
 }
 
+// The only line of a module's constructors that stores an attribute, be it None.
+std::optional<trace::Position> declared_at(const void* module, const void* name) {
+  std::optional<trace::Position> found;
+  for (const void* function : functions_of_type(type_of(module))) {
+    const void* code = code_of_function(function);
+    if (!is_name(field<const void*>(code, code_members.name), "__init__") || code_arguments(code) < 1) continue;
+    for (const AttributeStore& store : stores_of_attribute(code, name)) {
+      if (!same_name(store.receiver, code_local_name(code, 0))) continue;
+      const trace::Position at = position_of(code, store.offset);
+      if (found && !same_line(*found, at)) return std::nullopt;
+      found = at;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name) {
@@ -128,14 +145,19 @@ std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size
 void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
   const ObjectSearch& search = inquiry.search;
   std::uint32_t at = search.sighting(operand).place;
+  bool nearest = true;
   for (int links = 0; at != kNoPlace && !search.is_root(at) && links < kMaxLinks; ++links) {
     const Place& place = search.place(at);
     at = place.parent;
     if (!is_attribute(place.link.kind)) continue;
     const void* holder = search.place(at).object;
-    if (const auto position = attribute_store(inquiry, operand, holder, place.link.name)) {
-      inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *position,
-                        type_and(holder, written(place.link)));
+    const std::string path = type_and(holder, written(place.link));
+    const auto stored = attribute_store(inquiry, operand, holder, place.link.name);
+    if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+    const bool plain = std::exchange(nearest, false) && place.link.kind == LinkKind::attribute;
+    const auto declared = plain && is_torch_module(holder) ? declared_at(holder, place.link.name) : std::nullopt;
+    if (declared && !(stored && same_line(*stored, *declared))) {
+      inquiry.found.add(trace::EvidenceKind::declared_at, operand, *declared, path);
     }
   }
 }

@@ -12,9 +12,13 @@ namespace {
 
 // Where the attribute is stored; else, where its value was made. An entry of a list or dict may come later than that
 // itself: where the function that stores the attribute does not put it there, it is made anew now and then, and the
-// attribute is not to blame.
-const Frame* place_to_change(const Operand& odd, const Finding& finding) {
+// attribute is not to blame. Of several lines that store it, the constructor's is where a buffer is registered.
+const Frame* place_to_change(const Operand& odd, const Evidence& held, const Finding& finding) {
   const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  if (stored == nullptr || !held.text.starts_with(stored->text)) {
+    const Evidence* declared = store_of(odd, held, finding);
+    if (declared != nullptr) stored = declared;
+  }
   if (const LineageStep* entry = stored != nullptr ? stored_as_entry(odd, finding) : nullptr) {
     return same_function(entry->at, stored->at) ? &entry->at : nullptr;
   }
@@ -37,9 +41,9 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_module);
-  const Frame* place = place_to_change(pair->odd, finding);
+  const Frame* place = held != nullptr ? place_to_change(pair->odd, *held, finding) : nullptr;
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
-  if (held == nullptr || place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
+  if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
   RootCause cause =
       cause_at(*place, pair->odd,
                mention_first(pair->odd) + " is a plain attribute of the module `" + type_of_path(held->text) +

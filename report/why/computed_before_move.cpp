@@ -1,11 +1,35 @@
 // A value was computed from a parameter or buffer, or made like one, while its module was still elsewhere; the module
 // was moved afterwards, and what had been computed stayed.
 #include "report/frames.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// `self.kernel = product(self.g, self.v)`: what another function computed is kept as a plain attribute.
+std::optional<Explanation> kept_as_attribute(const Pair& pair, const Evidence& computed, const Evidence& moved,
+                                             const std::string& source, const Finding& finding) {
+  const Evidence* held = evidence_of(pair.odd, trace::EvidenceKind::held_by_module);
+  const Evidence* stored = held != nullptr ? store_of(pair.odd, *held, finding) : nullptr;
+  if (stored == nullptr || same_function(stored->at, computed.at) || same_function(stored->at, *finding.where)) {
+    return std::nullopt;
+  }
+  const std::string edit = registered_as_buffer(stored->at, attribute_of_path(held->text));
+  return Explanation{
+      cause_at(stored->at, pair.odd,
+               mention_first(pair.odd) + " is a plain attribute of the module `" + type_of_path(held->text) +
+                   "`, computed in " + short_place(computed.at) + " from " + source + ", which is on " +
+                   spoken_device(pair.odd.device) + " at that time. " + short_place(moved.at) + " moves it to " +
+                   moved.text + " later, and the attribute stays."),
+      Fix{stored->at.file, stored->at.line,
+          (edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`") +
+              ", so that it moves, too; or compute it after the move, or where it is used."}};
+}
+
+}  // namespace
 
 std::optional<Explanation> computed_before_move(const Finding& finding) {
   const auto pair = pair_of(finding);
@@ -14,6 +38,7 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   const Evidence* moved = evidence_of(pair->odd, trace::EvidenceKind::source_moved_at);
   if (computed == nullptr || moved == nullptr || is_running(computed->at, finding)) return std::nullopt;
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
+  if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
   std::string why = mention_first(pair->odd) + " is computed here from " + source + ", which is on " +
                     spoken_device(pair->odd.device) + " at this time. " + short_place(moved->at) + " moves it to " +
                     moved->text + " later, and what was computed stays.";

@@ -71,6 +71,17 @@ const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const
   return nullptr;
 }
 
+const Evidence* store_of(const Operand& operand, const Evidence& held, const Finding& finding) {
+  for (const auto kind : {trace::EvidenceKind::attribute_set_at, trace::EvidenceKind::declared_at}) {
+    const auto stores = [&](const Evidence& evidence) {
+      return evidence.kind == kind && evidence.text == held.text && is_changeable(evidence.at, finding);
+    };
+    const auto found = std::ranges::find_if(operand.evidence, stores);
+    if (found != operand.evidence.end()) return &*found;
+  }
+  return nullptr;
+}
+
 bool is_made_in(const Frame& place, const Operand& operand) {
   return !operand.lineage.empty() && operand.lineage.back().how == trace::How::created &&
          same_function(operand.lineage.back().at, place);

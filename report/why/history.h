@@ -34,6 +34,9 @@ const LineageStep* stored_as_entry(const Operand& operand, const Finding& findin
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind);
 // One that has a position, in code that can be changed.
 const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+// Where the attribute that holds it directly, `held` (held_by_module or held_by_object), is stored: not what leads to
+// that. Where it is not known which of several lines did, the one in the constructor. Null without one.
+const Evidence* store_of(const Operand& operand, const Evidence& held, const Finding& finding);
 // Whether its first step, which made it anew, stands in the function of a line.
 bool is_made_in(const Frame& place, const Operand& operand);
 // Whether the failing call itself made the value, or brought it here.

@@ -48,6 +48,16 @@ bool is_kept(const Operand& operand) {
   return entry && (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
 }
 
+// `self.norm = self.normalise(edges)`: the line that keeps what another function made; null where the value was made
+// there, too, or nothing is known of an attribute, or two lines may have kept it.
+const Evidence* kept_at(const Operand& odd, const LineageStep& stored, const Finding& finding) {
+  const Evidence* held = evidence_of(odd, trace::EvidenceKind::held_by_module);
+  if (held == nullptr) held = evidence_of(odd, trace::EvidenceKind::held_by_object);
+  const Evidence* set = held != nullptr ? store_of(odd, *held, finding) : nullptr;
+  const bool known = set != nullptr && set->kind == trace::EvidenceKind::attribute_set_at;
+  return known && !same_function(set->at, stored.at) ? set : nullptr;
+}
+
 }  // namespace
 
 std::optional<Explanation> kept_from_first_call(const Finding& finding) {
@@ -61,12 +71,20 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
                               !is_changeable(arrival->at, finding) ||
                               is_taken_from_weight(*stored, *arrival, finding) || is_memo(pair->odd, *stored, *arrival);
   if (is_constructor(stored->at) || !follows_device || was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
-  RootCause cause = cause_at(stored->at, pair->odd,
-                             mention_first(pair->odd) + " was made in this line in an earlier call, on " +
-                                 spoken_device(pair->odd.device) +
-                                 ", and kept. The device has changed since, the kept value has not.");
+  const Evidence* kept = kept_at(pair->odd, *stored, finding);
+  if (kept != nullptr && is_constructor(kept->at)) {
+    // What the constructor of a module keeps, it keeps once for all: that is another mistake. An object is made anew.
+    if (evidence_of(pair->odd, trace::EvidenceKind::held_by_module) != nullptr) return std::nullopt;
+    kept = nullptr;
+  }
+  const Frame& place = kept != nullptr ? kept->at : stored->at;
+  const std::string made = kept != nullptr ? " was made in " + short_place(stored->at) : " was made in this line";
+  RootCause cause = cause_at(
+      place, pair->odd,
+      mention_first(pair->odd) + made + " in an earlier call, on " + spoken_device(pair->odd.device) + ", and kept" +
+          (kept != nullptr ? " in this line" : "") + ". The device has changed since, the kept value has not.");
   return Explanation{std::move(cause),
-                     Fix{stored->at.file, stored->at.line,
+                     Fix{place.file, place.line,
                          "Make it anew when the device differs (let the device be part of what the cache is keyed by), "
                          "or move it where it is used, in " +
                              short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};

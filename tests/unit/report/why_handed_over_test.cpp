@@ -32,6 +32,59 @@ TEST_CASE("What was computed from a buffer before its module moved stays") {
   }
 }
 
+TEST_CASE("What another function computed before the move is put right where an attribute keeps it") {
+  Finding finding = add("net.full", NameKind::attribute);
+  const Frame computed = line(5, "product", "    return left @ right");
+  const Frame kept = line(13, "Net.__init__", "        self.full = product(self.left.data, self.right.data)");
+  odd(finding).lineage = {derived(computed), created(kBuffer)};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.full");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(19, "Model.__init__", "        self.net = Net()"),
+       "Model.net");
+  find(odd(finding), EvidenceKind::declared_at, kept, "Net.full");
+  find(odd(finding), EvidenceKind::computed_before_move, computed, "net.left");
+  find(odd(finding), EvidenceKind::source_moved_at, kModuleMove, "cuda:0");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "computed_before_move");
+  CHECK(cause_line(told) == 13);
+  CHECK_THAT(told.root_cause->why,
+             Contains("plain attribute of the module `Net`, computed in model.py:5 from `net.left`"));
+  CHECK_THAT(told.fix->text, Contains("self.register_buffer('full', product("));
+
+  SECTION("where it is computed, if that is the function which stores it") {
+    odd(finding).evidence[2].at.function = "product";
+    CHECK(cause_line(explained(finding)) == 5);
+  }
+  SECTION("as an attribute that is no buffer where no weight is known to have moved") {
+    odd(finding).evidence.resize(3);
+    odd(finding).lineage.back().at = line(4, "product", "    left = torch.ones(3)", "torch.ones(3)");
+    CHECK(explained(finding).rule == "attribute_not_buffer");
+    CHECK(cause_line(explained(finding)) == 13);
+  }
+}
+
+TEST_CASE("What a helper made in an earlier call is put right where an attribute keeps it") {
+  Finding finding = add("self.near", NameKind::attribute);
+  odd(finding).lineage = {derived(line(22, "Net.weigh", "        return (-apart).exp()")),
+                          created(line(21, "Net.weigh", "        apart = torch.zeros(n, device=points.device)",
+                                       "torch.zeros(n, device=points.device)"))};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.near");
+  CHECK(cause_line(explained(finding)) == 22);
+  find(odd(finding), EvidenceKind::attribute_set_at, line(27, "Net.forward", "            self.near = self.weigh(p)"),
+       "Net.near");
+  find(odd(finding), EvidenceKind::declared_at, line(18, "Net.__init__", "        self.near = None"), "Net.near");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "kept_from_first_call");
+  CHECK(cause_line(told) == 27);
+  CHECK_THAT(told.root_cause->why,
+             Contains("was made in model.py:22 in an earlier call, on the CPU, and kept in this"));
+
+  SECTION("not where the constructor keeps it") {
+    odd(finding).evidence[1].at = line(18, "Net.__init__", "        self.near = self.weigh(points)");
+    CHECK(explained(finding).rule == "attribute_not_buffer");
+    CHECK(cause_line(explained(finding)) == 18);
+  }
+}
+
 TEST_CASE("A default device that a function sets for all of the program is the cause where two factories disagree") {
   const Frame made = line(12, "shuffle", "    return torch.randperm(n)", "torch.randperm(n)");
   const Frame before = line(2, "Table.__init__", "        self.rows = torch.arange(9)", "torch.arange(9)");
