@@ -70,13 +70,14 @@ std::vector<DeviceTrail::Stop> DeviceTrail::follow(std::string expression) {
       continue;
     }
     const bool attribute = is_attribute_of_self(expression);
-    std::string text = expression;
+    Stop stop{{}, expression};
     std::optional<std::string> value;
     if (attribute) value = stored_attribute(expression);
-    if (is_identifier(expression)) value = given_argument(text);
+    if (is_identifier(expression)) value = given_argument(stop);
     if (!value && is_identifier(expression)) value = chosen_here(expression);
     if (!value) break;
-    stops.push_back({position_here(), text});
+    stop.at = position_here();
+    stops.push_back(std::move(stop));
     expression = followed_on(*value);
   }
   return stops;
@@ -232,14 +233,19 @@ std::string DeviceTrail::entry_of(const EntryReference& entry, std::vector<Stop>
   return followed_on(value);
 }
 
-std::optional<std::string> DeviceTrail::given_argument(std::string& expression) {
+std::optional<std::string> DeviceTrail::given_argument(Stop& stop) {
   const auto function = function_here();
   if (!function) return std::nullopt;
-  const auto parameter = parameter_of(statement_at(lines(file_), function->definition), expression);
+  const auto parameter = parameter_of(statement_at(lines(file_), function->definition), stop.text);
   if (!parameter || (function->bound && parameter->index == 0u)) return std::nullopt;
+  const trace::StringId file = file_;
   Given given = frame_ ? given_by_caller(*function, *parameter) : given_by_only_call(*function, *parameter);
   if (given.by == Given::By::nobody) return std::nullopt;
-  if (given.by == Given::By::standard) expression += "=" + given.text;
+  if (given.by == Given::By::standard) {
+    stop.text += "=" + given.text;
+    stop.default_file = file;
+    stop.default_line = function->definition;
+  }
   return given.by == Given::By::value ? std::move(given.text) : std::string();
 }
 

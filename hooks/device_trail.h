@@ -25,6 +25,8 @@ class DeviceTrail {
   struct Stop {
     trace::Position at;
     std::string text;  // what gets its device here; `name='cpu'` where a default gives it
+    trace::StringId default_file = trace::StringId::none;
+    int default_line = 0;  // then: the definition of the function whose default it is
   };
   // Where `expression` comes from, and where that does, and so on; empty where that is not known.
   std::vector<Stop> follow(std::string expression);
@@ -49,7 +51,7 @@ class DeviceTrail {
   std::optional<std::string> display_of(const std::string& name);
   std::string unpacked(const std::string& expression, std::vector<Stop>& stops);
   std::string entry_of(const EntryReference& entry, std::vector<Stop>& stops);
-  std::optional<std::string> given_argument(std::string& expression);
+  std::optional<std::string> given_argument(Stop& stop);
   Given given_by_caller(const Function& function, const Parameter& parameter);
   Given given_by_only_call(const Function& function, const Parameter& parameter);
   std::vector<int> calls_of(const std::string& name);

@@ -8,8 +8,11 @@
 #include "hooks/device_trail.h"
 #include "hooks/evidence.h"
 #include "hooks/history_source.h"
+#include "hooks/python_calls.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
+#include "hooks/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -46,6 +49,38 @@ void find_property(const SourceLines& lines, const trace::Position& made, const 
             position_at(made.file, body, qualified_function(lines, body)), expression);
 }
 
+// "labels.device", which the function takes for its argument `name` where that is None; empty where it does not.
+std::string device_without_argument(const SourceLines& lines, int definition, const std::string& name) {
+  constexpr std::string_view kDevice = ".device";
+  const std::string signature = statement_at(lines, definition);
+  const int end = end_of_block(lines, definition + 1, definition) + 1;
+  for (const int line : assignments_of(lines, name, definition, end)) {
+    const std::string value = assigned_to(statement_at(lines, line), name).value_or("");
+    const bool asks = value.find(" None") != value.npos || value.find(" or ") != value.npos ||
+                      (mentions_name(lines[line - 1], name) && trimmed(lines[line - 1]).starts_with("if "));
+    const std::size_t device = value.find(kDevice);
+    if (!asks || device == value.npos) continue;
+    std::size_t begin = device;
+    while (begin > 0 && trace::is_word(value[begin - 1])) --begin;
+    const std::string argument = value.substr(begin, device - begin);
+    if (argument != "self" && parameter_of(signature, argument)) return argument + std::string(kDevice);
+  }
+  return "";
+}
+
+// The line of a signature that has the default which gave a device.
+void find_default(const DeviceTrail::Stop& stop, std::size_t index, EvidenceList& found) {
+  if (stop.default_line == 0) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(stop.default_file));
+  const std::string name = stop.text.substr(0, stop.text.find('='));
+  int line = stop.default_line;
+  while (goes_on_to(lines, stop.default_line, line + 1) && !has_word(lines[line], name)) ++line;
+  found.add(trace::EvidenceKind::default_stands_at, index,
+            position_at(stop.default_file, line, qualified_function(lines, stop.default_line + 1)),
+            device_without_argument(lines, stop.default_line, name));
+}
+
 }  // namespace
 
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
@@ -56,6 +91,7 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
     for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
       found.add(trace::EvidenceKind::device_from, index, stop.at, stop.text);
+      find_default(stop, index, found);
     }
     return false;
   });

@@ -40,6 +40,21 @@ Explanation left_at_default(const Put& put, const Operand& there, const Operand&
               "Pass `" + put.argument + "` here: the device that the work is done on, " + other.device + "."}};
 }
 
+// `def spread(labels, device="cuda")`, which takes `labels.device` where it is given None: the caller has said nothing,
+// and the default keeps the function from doing what it is made for.
+std::optional<Explanation> kept_by_default(const Put& put, const Operand& there, const Operand& other,
+                                           const Finding& finding) {
+  const Evidence* stands = place_of(there, trace::EvidenceKind::default_stands_at, finding);
+  if (stands == nullptr || stands->text.empty()) return std::nullopt;
+  return Explanation{cause_at(stands->at, there,
+                              mention_first(there) + " comes to the GPU that is current, " + there.device +
+                                  ": that is what this default means, and " + short_place(*put.at) +
+                                  " does not give `" + put.argument + "`. What it meets is on " + other.device + "."),
+                     Fix{stands->at.file, stands->at.line,
+                         "Let the default be None: the function takes `" + stands->text + "` then. Or pass `" +
+                             put.argument + "` in " + short_place(*put.at) + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> current_device(const Finding& finding) {
@@ -51,7 +66,10 @@ std::optional<Explanation> current_device(const Finding& finding) {
   const Operand& there = odd.at != nullptr ? pair->odd : pair->wanted;
   const Operand& other = odd.at != nullptr ? pair->wanted : pair->odd;
   const Put& put = odd.at != nullptr ? odd : wanted;
-  if (!put.argument.empty()) return left_at_default(put, there, other);
+  if (!put.argument.empty()) {
+    auto kept = kept_by_default(put, there, other, finding);
+    return kept ? std::move(kept) : left_at_default(put, there, other);
+  }
   const Frame& place = *put.at;
   return Explanation{cause_at(place, there,
                               mention_first(there) + " comes to the GPU that is current in this line, " + there.device +

@@ -96,6 +96,16 @@ TEST_CASE("A call that leaves a device at its default means the current GPU") {
   CHECK(told.rule == "current_device");
   CHECK(cause_line(told) == 35);
   CHECK_THAT(told.fix->text, Contains("Pass `device` here"));
+
+  SECTION("and is the cause where the function takes the device of an argument without it") {
+    find(wanted(finding), EvidenceKind::default_stands_at, line(25, "install", "def install(x, device=\"cuda\"):"));
+    CHECK(cause_line(explained(finding)) == 35);
+    wanted(finding).evidence.back().text = "x.device";
+    const Finding by_default = explained(finding);
+    CHECK(by_default.rule == "current_device");
+    CHECK(cause_line(by_default) == 25);
+    CHECK_THAT(by_default.fix->text, Contains("Let the default be None: the function takes `x.device` then."));
+  }
 }
 
 TEST_CASE("A cache on the host that is read as it is has to be brought back") {
