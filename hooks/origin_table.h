@@ -101,10 +101,16 @@ class OriginTable {
   static std::uint64_t key_of(const void* storage) noexcept {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(storage)) >> 4 << kKeyShift;
   }
+  // Storages that lie near each other have their buckets near each other: a step makes and frees its tensors at the
+  // same few pages of the heap, and their tags stay within as few pages of the table. Within its part of the table a
+  // page's order is turned by its hash, so that storages at one offset of many pages do not meet.
   static std::size_t bucket_of(const void* storage) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15u >> 49;
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(storage);
+    const std::uint64_t page = (address >> 12) * 0x9E3779B97F4A7C15u;
+    return (page >> 55 << kPartBits) | ((address >> 6 ^ page >> 40) & ((1 << kPartBits) - 1));
   }
-  static_assert(kBuckets == 1 << 15, "bucket_of yields 15 bits");
+  static constexpr unsigned kPartBits = 6;  // 64 bytes to a bucket
+  static_assert(kBuckets == 1 << (9 + kPartBits), "bucket_of yields 15 bits");
   static_assert(kPlaces == kBuckets * kWays);
 
   struct alignas(32) Bucket {

@@ -51,7 +51,7 @@ struct CallersMemo {
 // A lineage node as two words: as asked for, so its depth is 0.
 using NodeWords = std::array<std::uint64_t, 2>;
 
-struct LineageMemo {
+struct alignas(32) LineageMemo {
   NodeWords node;
   trace::LineageId id;
 };
@@ -74,7 +74,7 @@ struct ThreadCaches {
   // By the instructions, mixed.
   CallersMemo& callers(std::uintptr_t mixed) noexcept { return calls[(mixed * kSpread) >> 58]; }
 
-  LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node[0] ^ node[1] << 20) * kSpread) >> 54]; }
+  LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node[0] ^ node[1] << 20) * kSpread) >> 53]; }
 
  private:
   static constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
@@ -82,7 +82,7 @@ struct ThreadCaches {
   SiteMemo sites[1 << 9];
   ChainMemo chains[1 << 4];
   CallersMemo calls[1 << 6];
-  LineageMemo nodes[1 << 10];
+  LineageMemo nodes[1 << 11];
 };
 
 // Where the operator that `frame` calls was called from. `whole`: with the user's frame, which has to be walked to
