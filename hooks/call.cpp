@@ -126,9 +126,13 @@ inline void OutermostCall::leave() noexcept {
     state_.outer = around_;
 }
 
-void OutermostCall::returned(const c10::TensorImpl* result) noexcept {
+[[gnu::always_inline]] inline void OutermostCall::note_returned(const c10::TensorImpl* result) noexcept {
   if (TensorFields::may_have_node(result) || !only_operators_make_nodes(state_)) note_nodes();
   leave();
+}
+
+void OutermostCall::returned(const c10::TensorImpl* result) noexcept {
+  note_returned(result);
 }
 
 void OutermostCall::returned() noexcept {
@@ -160,7 +164,7 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 
-bool OutermostCall::made(const c10::TensorImpl* result) noexcept {
+[[gnu::always_inline]] inline bool OutermostCall::note_made(const c10::TensorImpl* result) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(result);
   if (storage == nullptr || (seen_.first != nullptr && storage == TensorFields::storage(seen_.first))) return true;
   if (!tells_when_it_dies(storage)) return true;
@@ -171,12 +175,29 @@ bool OutermostCall::made(const c10::TensorImpl* result) noexcept {
   return true;
 }
 
+bool OutermostCall::made(const c10::TensorImpl* result) noexcept {
+  return note_made(result);
+}
+
 void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(result);
   StorageSearch search(storage);
   arguments.visit(search);
   auto* vacancy = origin_table.vacancy(storage);
   if (!search.found && vacancy != nullptr) give_origin(vacancy, storage, result);
+}
+
+bool OutermostCall::finished(const c10::TensorImpl* result) noexcept {
+  if (seen_.mixed || !note_made(result)) [[unlikely]]
+    return false;
+  note_returned(result);
+  return true;
+}
+
+void OutermostCall::finish(const c10::TensorImpl* result, const ArgumentsView& arguments, const void* caller) noexcept {
+  if (!made(result)) made_unless_operand(result, arguments);
+  if (seen_.mixed) allowed(arguments, caller);
+  returned(result);
 }
 
 void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noexcept {

@@ -36,6 +36,11 @@ class OutermostCall {
   // The same for a result that shares its storage with something: with an operand, or with what autograd keeps.
   [[gnu::cold]] void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
 
+  // made() and returned() of an operator that returned this tensor alone, in the usual case. False, and neither is
+  // done, where its origin is not sure or operands lie on two devices: then finish() has to.
+  bool finished(const c10::TensorImpl* result) noexcept;
+  [[gnu::cold]] void finish(const c10::TensorImpl* result, const ArgumentsView& arguments, const void* caller) noexcept;
+
   // The operator was called to have its operand elsewhere, and may have left it where it is.
   void left_operand(Copied how, const c10::TensorImpl* result) noexcept;
 
@@ -60,6 +65,8 @@ class OutermostCall {
                             const void* caller) noexcept;  // listed before the call; empty where not known
 
  private:
+  bool note_made(const c10::TensorImpl* result) noexcept;
+  void note_returned(const c10::TensorImpl* result) noexcept;
   void note_nodes() noexcept;
   void leave() noexcept;
   void give_origin(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,

@@ -77,6 +77,11 @@ inline constexpr std::optional<Copied> leaves = std::nullopt;
 #include "hooks/leaving_operators.def"
 #undef DEVSAN_LEAVES
 
+// Functions that other sources could have as well are not split by g++ into what runs and what hardly ever does, and a
+// seldom called operator's wrapper costs as many misses as its code has cache lines. Each source with wrappers has its
+// own: no two have the same.
+namespace {
+
 // `Weight`: which argument is the weight of a module, or -1.
 template <auto Real, std::uint16_t Id, int Weight>
 struct Wrapper;
@@ -111,6 +116,10 @@ struct Wrapper<Real, Id, Weight> {
     return result;
   }
 
+  // A new tensor, and nothing else has to be noted of the call.
+  static constexpr bool makes_one_value =
+      std::is_same_v<R, at::Tensor> && !leaves<Real>.has_value() && !(is_storage<A> || ...);
+
   // `caller`: where the operator returns to.
   [[gnu::always_inline]] static R run(const void* caller, std::remove_reference_t<A>&... arguments) {
     Operands seen;
@@ -141,6 +150,13 @@ struct Wrapper<Real, Id, Weight> {
       if (seen.mixed) [[unlikely]]
         scope.allowed(ArgumentsView(enumerate_all), caller);
       scope.returned();
+    } else if constexpr (makes_one_value) {
+      R result = Real(pass_on<A>(arguments)...);
+      unwinding.left = true;
+      const c10::TensorImpl* made = result.unsafeGetTensorImpl();
+      if (!scope.finished(made)) [[unlikely]]
+        scope.finish(made, ArgumentsView(enumerate_all), caller);
+      return result;
     } else {
       R result = Real(pass_on<A>(arguments)...);
       unwinding.left = true;
@@ -160,5 +176,7 @@ struct Wrapper<Real, Id, Weight> {
     }
   }
 };
+
+}  // namespace
 
 }  // namespace devsan::hooks
