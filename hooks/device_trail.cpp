@@ -5,6 +5,7 @@
 
 #include "hooks/call_frames.h"
 #include "hooks/evidence.h"
+#include "hooks/factory_text.h"
 #include "hooks/runtime.h"
 #include "trace/function_names.h"
 
@@ -13,6 +14,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxStops = 6;
+constexpr int kMaxComputed = 4;  // variables that one is computed from, one after the other
 
 std::string_view function_of(const trace::Position& at) {
   return runtime.recorder->string(at.function);
@@ -33,6 +35,17 @@ std::string followed_on(std::string_view value) {
 
 bool is_attribute_of_self(std::string_view expression) {
   return expression.starts_with("self.") && is_identifier(expression.substr(5));
+}
+
+// `"cpu"`, `torch.device("cpu")`; or any mention of "cuda", which is no number; or an attribute that says a device.
+bool decides_place(std::string_view value) {
+  for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
+    if (value.find(literal) != value.npos) return true;
+  }
+  const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
+  const std::string_view said = makes_device ? value.substr(13, value.size() - 14) : value;
+  const bool on_host = said == "\"cpu\"" || said == "'cpu'";
+  return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
 }
 
 // A call gives a device as a literal, or leaves it at one.
@@ -192,14 +205,31 @@ std::optional<DeviceTrail::Stored> DeviceTrail::stored_variable(const std::strin
   return stored;
 }
 
-// `place = "cuda" if x.is_cuda else "cpu"` in the same function: a literal without a number, which decides by itself.
+// What a variable of the same function decides by itself: `place = "cuda" if x.is_cuda else "cpu"`, a literal without a
+// number; `device = self.device`; or `steps = torch.arange(n)`, which is made without a device and takes with it what
+// follows `steps.device`.
 std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
   if (enclosing_line(lines(file_), line_, "def ") == 0) return std::nullopt;
-  const auto stored = stored_variable(name);
-  const auto mentions = [&](const char* literal) { return stored->value.find(literal) != std::string::npos; };
-  if (!stored || (!mentions("\"cuda\"") && !mentions("'cuda'"))) return std::nullopt;
+  auto stored = stored_variable(name);
+  if (stored && !decides_place(stored->value)) stored = made_above(name, kMaxComputed);
+  if (!stored) return std::nullopt;
   line_ = stored->line;
   return stored->value;
+}
+
+// The line above that makes, by default, what a variable is computed from. None where there are several.
+std::optional<DeviceTrail::Stored> DeviceTrail::made_above(const std::string& name, int depth) {
+  auto stored = stored_variable(name);
+  if (!stored || depth == 0 || is_made_by_default(stored->value)) return stored;
+  if (!stays_on_device(stored->value)) return std::nullopt;
+  std::optional<Stored> found;
+  for (const std::string& part : variables_in(stored->value)) {
+    auto one = part != name ? made_above(part, depth - 1) : std::nullopt;
+    if (!one || !is_made_by_default(one->value)) continue;
+    if (found) return std::nullopt;
+    found = std::move(one);
+  }
+  return found;
 }
 
 // What a dictionary was made with: the only statement above, in the same function, or in the class, that stores it.

@@ -47,6 +47,7 @@ class DeviceTrail {
   };
   std::optional<Stored> stored_variable(const std::string& name);
   std::optional<std::string> chosen_here(const std::string& name);
+  std::optional<Stored> made_above(const std::string& name, int depth);
   int cached_property(int type, const std::string& name);
   std::optional<std::string> display_of(const std::string& name);
   std::string unpacked(const std::string& expression, std::vector<Stop>& stops);

@@ -134,6 +134,11 @@ bool made_like_another(const Frame& place) {
   return text.find("_like(") != text.npos || text.find(".new_") != text.npos;
 }
 
+bool drops_result(const Frame& place) {
+  const std::string call = call_at(place);
+  return !call.empty() && statement_of(place.source) == call;
+}
+
 bool is_device_of_value(const Frame& place) {
   constexpr std::string_view kDevice = ".device";
   constexpr std::array<std::string_view, 7> kSettings = {"self", "torch", "arg", "cfg", "conf", "opt", "param"};

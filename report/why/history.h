@@ -52,6 +52,8 @@ bool names_device(const Frame& place);
 bool names_device_itself(const Frame& place);
 // Whether a text moves a value to where it says, or to an accelerator: `.to(…)`, `.cuda(…)`.
 bool calls_move(std::string_view text);
+// Whether the call in this line is a statement of its own: nobody takes what it gives.
+bool drops_result(const Frame& place);
 // `Cache(size, ids.device)`: the device of another value, and no setting.
 bool is_device_of_value(const Frame& place);
 // Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.

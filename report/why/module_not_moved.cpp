@@ -89,8 +89,10 @@ bool made_anew(const Operand& stayed, const Evidence* bound) {
   const bool own = stored != nullptr ? made.at.function.starts_with(type_of_path(stored->text) + ".")
                                      : statement_of(made.at.source).starts_with("setattr(self,");
   const bool by_method = own && !in_constructor(made.at) && std::ranges::none_of(made.calls, in_constructor);
-  // `metric = Metric().to(device)`
-  const bool moved = model_is_elsewhere(stayed) || (bound != nullptr && calls_move(bound->at.source));
+  // `metric = Metric().to(device)`; or it went with what the same line had made before.
+  const Evidence* before = evidence_of(stayed, trace::EvidenceKind::made_alike_moved_at);
+  const auto moves = [](const Evidence* line) { return line != nullptr && calls_move(line->at.source); };
+  const bool moved = model_is_elsewhere(stayed) || moves(bound) || moves(before);
   return by_method && moved;
 }
 

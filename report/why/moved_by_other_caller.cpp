@@ -18,7 +18,7 @@ std::optional<Explanation> moved_by_other_caller(const Finding& finding) {
   const Evidence* asked = place_of(pair->odd, trace::EvidenceKind::asked_apart_at, finding);
   if (arrival == nullptr || moved == nullptr || asked == nullptr || is_running(arrival->at, finding))
     return std::nullopt;
-  if (is_weight(pair->odd) || !was_never_moved(pair->odd)) return std::nullopt;
+  if (is_weight(pair->odd) || !was_never_moved(pair->odd) || drops_result(asked->at)) return std::nullopt;
   // What an object keeps is no value that its maker has asked for.
   if (is_constructor(arrival->at) && arrival->at.function != "<module>") return std::nullopt;
   // A maker that moves what it makes does so for everybody, to the device that it is told.

@@ -13,10 +13,8 @@ namespace {
 
 // "x.to(dev)" and "for x in batch: x.to(dev)", where that is all that the line does.
 bool is_dropped(const Frame& place) {
-  const std::string call = call_at(place);
   const std::string_view statement = statement_of(place.source);
-  if (call.empty()) return false;
-  return statement == call || (statement.starts_with("for ") && statement.ends_with(": " + call));
+  return drops_result(place) || (statement.starts_with("for ") && statement.ends_with(": " + call_at(place)));
 }
 
 // "Keep the result: `x = x.to(dev)`."

@@ -137,6 +137,10 @@ TEST_CASE("The call that does not move what another caller of the same helper mo
     odd(finding).lineage.front().at = line(28, "Net.forward", "    for x, y in loader:");
     CHECK(explained(finding).rule != "moved_by_other_caller");
   }
+  SECTION("not where nobody takes what the call gives") {
+    odd(finding).evidence[2].at = line(14, "Net.forward", "        self.fill(n)", "self.fill(n)");
+    CHECK(explained(finding).rule != "moved_by_other_caller");
+  }
   SECTION("not where the helper moves what it makes") {
     odd(finding).evidence[1].at = line(6, "Words.encode", "        return ids.to(self.device)");
     CHECK(explained(finding).rule != "moved_by_other_caller");
