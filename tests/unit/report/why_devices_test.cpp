@@ -63,6 +63,45 @@ TEST_CASE("What a function brought to its device and used there comes back in th
   CHECK(cause_line(explained(finding)) == 41);
 }
 
+TEST_CASE("What comes from outside is brought over inside of the model that lies on several accelerators") {
+  Finding finding = between_accelerators("labels");
+  const Frame shifted = line(28, "Net.forward", "        labels = labels[:, 1:].clone()", "labels[:, 1:].clone()");
+  odd(finding).lineage = {derived(shifted, "cuda:0"), moved(kMoved, "cuda:0"), created(kMade)};
+  find(odd(finding), EvidenceKind::model_spread, {}, "Net");
+  find(odd(finding), EvidenceKind::crossing_at, line(60, "<module>", "net(x, labels)"), "labels");
+  Finding told = explained(finding);
+  CHECK(told.rule == "inside_spread_model");
+  CHECK(cause_line(told) == 28);
+  CHECK_THAT(told.fix->text, Contains("`labels.to(x.device)`"));
+
+  SECTION("where it is used, as it came") {
+    odd(finding).lineage.erase(odd(finding).lineage.begin());
+    told = explained(finding);
+    CHECK(told.rule == "inside_spread_model");
+    CHECK(cause_line(told) == 30);
+  }
+  SECTION("not what the method itself brought there") {
+    odd(finding).lineage = {moved(line(27, "Net.forward", "        labels = labels.to(self.first)"), "cuda:0"),
+                            created(kMade)};
+    CHECK(explained(finding).rule != "inside_spread_model");
+  }
+  SECTION("not what it computed there with its weights") {
+    odd(finding).lineage = {derived(shifted, "cuda:0"),
+                            module_moved(line(51, "<module>", "net.first.to('cuda:0')"), "cuda:0"), created(kMade)};
+    CHECK(explained(finding).rule != "inside_spread_model");
+  }
+  SECTION("not in a part of that model, which is on one") {
+    odd(finding).evidence[0].text = "Model";
+    CHECK(explained(finding).rule == "crossed_over");
+    odd(finding).evidence[0].text = "Ne";
+    CHECK(explained(finding).rule == "crossed_over");
+  }
+  SECTION("not where it meets a weight") {
+    wanted(finding).is = NameKind::parameter;
+    CHECK(explained(finding).rule != "inside_spread_model");
+  }
+}
+
 TEST_CASE("In a model on two accelerators its inputs are handed on; elsewhere the move was wrong") {
   Finding finding = between_accelerators("mask");
   odd(finding).lineage = {
