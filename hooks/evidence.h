@@ -112,6 +112,16 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 // in the line `moved`.
 void find_put_beside(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved);
 
+// The hooks that see what a module is called with before it runs. `takes_names`: also what is given by name.
+struct InputHook {
+  const void* code;
+  bool takes_names;
+};
+std::vector<InputHook> input_hooks_of(const void* module);
+
+// Where the program registers a hook of that kind: the only call, or the only one that names it.
+std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code);
+
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_given(const Inquiry& inquiry, std::size_t operand);
@@ -121,6 +131,7 @@ void find_holder(const Inquiry& inquiry, std::size_t operand);
 void find_modules(const Inquiry& inquiry, std::size_t operand);
 void find_spread_model(const Inquiry& inquiry, std::size_t operand);
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
+void find_hook_inputs(const Inquiry& inquiry, std::size_t operand);
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);

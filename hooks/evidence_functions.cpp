@@ -60,29 +60,6 @@ const void* argument_with_default(const void* function, const void* object) {
   return nullptr;
 }
 
-// Where the program registers a hook: the only call, or the only one that names it.
-std::optional<trace::Position> registration(const Inquiry& inquiry, const void* hook_code) {
-  std::vector<trace::Position> all;
-  std::vector<trace::Position> naming;
-  const void* name = field<const void*>(hook_code, code_members.name);
-  for (const void* code : inquiry.own_code.code()) {
-    if (!mentions_text(code, "register_forward_pre_hook")) continue;
-    const ByteCode byte_code(code);
-    const auto& instructions = byte_code.instructions();
-    for (std::size_t k = 0; k < instructions.size(); ++k) {
-      const Instruction& one = instructions[k];
-      if (one.operation != Operation::load_attribute || !is_name(one.operand, "register_forward_pre_hook")) continue;
-      all.push_back(position_of(code, one.offset));
-      for (std::size_t next = k + 1; next < std::min(k + 5, instructions.size()); ++next) {
-        if (same_name(instructions[next].operand, name)) naming.push_back(all.back());
-      }
-    }
-  }
-  if (naming.size() == 1) return naming.front();
-  if (naming.empty() && all.size() == 1) return all.front();
-  return std::nullopt;
-}
-
 // Whether a function may bring something to a device itself.
 bool mentions_moves(const void* code) {
   constexpr std::string_view kMoves[] = {"to", "cuda", "data", "copy_", "device"};
@@ -96,7 +73,7 @@ void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook, boo
   if (function == nullptr) return;
   const void* code = code_of_function(function);
   if (!of_owner && !mentions_moves(code)) return;
-  const auto at = registration(inquiry, code);
+  const auto at = hook_registration(inquiry, code);
   inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code), name_of(code));
 }
 
@@ -113,6 +90,17 @@ void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void
   // A `forward` of the module's own stands before the one of its class: some libraries so wrap it.
   if (const void* replaced = dict_entry(attributes, "forward")) add_hook(inquiry, operand, replaced, of_owner);
   python.Py_DecRef(attributes);
+}
+
+// By identity: torch keeps both dictionaries by one number object of the hook's.
+bool has_key(const void* dict, const void* wanted) {
+  std::ptrdiff_t at = 0;
+  void* key = nullptr;
+  void* value = nullptr;
+  while (dict != nullptr && is_dict(dict) && python.PyDict_Next(const_cast<void*>(dict), &at, &key, &value) != 0) {
+    if (key == wanted) return true;
+  }
+  return false;
 }
 
 // The receiver of a method that runs.
@@ -143,6 +131,28 @@ std::unordered_set<const void*> called_modules(const void* innermost) {
 }
 
 }  // namespace
+
+std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code) {
+  std::vector<trace::Position> all;
+  std::vector<trace::Position> naming;
+  const void* name = field<const void*>(hook_code, code_members.name);
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions_text(code, "register_forward_pre_hook")) continue;
+    const ByteCode byte_code(code);
+    const auto& instructions = byte_code.instructions();
+    for (std::size_t k = 0; k < instructions.size(); ++k) {
+      const Instruction& one = instructions[k];
+      if (one.operation != Operation::load_attribute || !is_name(one.operand, "register_forward_pre_hook")) continue;
+      all.push_back(position_of(code, one.offset));
+      for (std::size_t next = k + 1; next < std::min(k + 5, instructions.size()); ++next) {
+        if (same_name(instructions[next].operand, name)) naming.push_back(all.back());
+      }
+    }
+  }
+  if (naming.size() == 1) return naming.front();
+  if (naming.empty() && all.size() == 1) return all.front();
+  return std::nullopt;
+}
 
 void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
   std::vector<const void*> objects{inquiry.object_of(operand)};
@@ -178,6 +188,23 @@ void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
       }
     }
   }
+}
+
+std::vector<InputHook> input_hooks_of(const void* module) {
+  std::vector<InputHook> found;
+  void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
+  if (attributes == nullptr) return found;
+  void* hooks = dict_entry(attributes, "_forward_pre_hooks");
+  void* with_names = dict_entry(attributes, "_forward_pre_hooks_with_kwargs");
+  std::ptrdiff_t at = 0;
+  void* key = nullptr;
+  void* value = nullptr;
+  while (hooks != nullptr && is_dict(hooks) && python.PyDict_Next(hooks, &at, &key, &value) != 0) {
+    const void* function = function_behind(value);
+    if (function != nullptr) found.push_back({code_of_function(function), has_key(with_names, key)});
+  }
+  python.Py_DecRef(attributes);
+  return found;
 }
 
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand) {

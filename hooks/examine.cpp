@@ -29,6 +29,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
     find_attribute_stores(inquiry, k);
     find_modules(inquiry, k);
     find_forward_hooks(inquiry, k);
+    find_hook_inputs(inquiry, k);
     find_optimizer_state(inquiry, k);
     find_default_argument(inquiry, k);
     find_copied_away(inquiry, k);

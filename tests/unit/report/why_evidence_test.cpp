@@ -103,6 +103,24 @@ TEST_CASE("A hook that the failing line does not run is the cause, and no other 
   CHECK(cause_line(explained(finding)) == 5);
 }
 
+TEST_CASE("A hook that moves what is given by position leaves what is given by name") {
+  Finding finding = add("mask");
+  odd(finding).device = "cuda:0";
+  wanted(finding).device = "cuda:1";
+  odd(finding).lineage = {created(kMade, "cuda:0")};
+  find(odd(finding), EvidenceKind::crossing_at, line(60, "<module>", "x = layer(x, mask=mask)"), "mask");
+  find(odd(finding), EvidenceKind::hook_leaves_names_at,
+       line(50, "<module>", "    layer.register_forward_pre_hook(bring)", "layer.register_forward_pre_hook"), "mask");
+  Finding told = explained(finding);
+  CHECK(told.rule == "hook_leaves_names");
+  CHECK(cause_line(told) == 50);
+  CHECK_THAT(told.fix->text, Contains("with_kwargs=True"));
+  odd(finding).evidence.back().at = line(44, "bring", "    return send(args, where), kwargs");
+  told = explained(finding);
+  CHECK(cause_line(told) == 44);
+  CHECK_THAT(told.fix->text, Contains("to cuda:1"));
+}
+
 TEST_CASE("A hook of a library is passed by in the program's line, which is no cause") {
   Finding finding = add("self.proj.weight", NameKind::parameter);
   odd(finding).lineage = {created(kMade)};

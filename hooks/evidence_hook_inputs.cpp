@@ -1,0 +1,101 @@
+// A hook that brings over what its module is called with, and sees only what is given by position: what is given by
+// name passes it, or is handed on as it came.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hooks/argument_tensors.h"
+#include "hooks/call_frames.h"
+#include "hooks/code_api.h"
+#include "hooks/code_names.h"
+#include "hooks/evidence.h"
+#include "hooks/module_weights.h"
+#include "hooks/origin_table.h"
+#include "hooks/python_calls.h"
+#include "hooks/python_frames.h"
+#include "hooks/python_text.h"
+#include "hooks/runtime.h"
+#include "hooks/sites.h"
+#include "hooks/source_files.h"
+#include "hooks/tensor_fields.h"
+#include "hooks/waiting_calls.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxCalls = 12;
+
+bool is_inside(const trace::Position& at, const trace::Position& function) {
+  return at.file == function.file && at.function == function.function;
+}
+
+// Whether one of these was moved to its device by this function, or by what it called.
+bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
+  const trace::Position function = position_of(code, 0);
+  return std::ranges::any_of(arguments, [&](const ArgumentTensor& one) {
+    const c10::StorageImpl* storage = TensorFields::storage(one.tensor);
+    const trace::LineageId tag = storage != nullptr ? origin_table.find(storage) : trace::LineageId::none;
+    if (tag == trace::LineageId::none) return false;
+    const trace::LineageNode node = runtime.recorder->lineage(tag);
+    if (node.how != trace::How::moved) return false;
+    const auto calls = call_frames(runtime.recorder->site(node.site).user, node.calls);
+    return std::ranges::any_of(calls, [&](const trace::Position& at) { return is_inside(at, function); });
+  });
+}
+
+// The argument that an operand is, where the call that stands there gives it by name; empty otherwise.
+std::string given_by_name(const std::vector<ArgumentTensor>& arguments, const void* object,
+                          const trace::Position& call) {
+  const auto carrier = std::ranges::find_if(
+      arguments, [object](const ArgumentTensor& one) { return one.by_itself && one.object == object; });
+  if (carrier == arguments.end()) return "";
+  char buffer[256];
+  std::string name(text_of(carrier->name, buffer, sizeof buffer));
+  SourceFiles files;
+  const SourceLines lines(files.whole(call.file));
+  const auto text = call_text(code_text(lines, call));
+  const auto names_it = [&](const std::string& argument) { return argument.starts_with(name + "="); };
+  return text && std::ranges::any_of(text->arguments, names_it) ? name : "";
+}
+
+// The line of a hook that returns what its module is called with instead; that of its first line where there are
+// several.
+trace::Position return_of(const void* code) {
+  trace::Position at = position_of(code, 0);
+  at.line = at.end_line = code_first_line(code);
+  at.column = at.end_column = -1;
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  int found = 0;
+  for (int k = at.line + 1; k <= end_of_function(lines, at.line + 1); ++k) {
+    if (!trimmed(lines[k]).starts_with("return ")) continue;
+    if (found != 0) return at;
+    found = k;
+  }
+  if (found != 0) at.line = at.end_line = found;
+  return at;
+}
+
+}  // namespace
+
+void find_hook_inputs(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
+    const void* caller = caller_of(frame);
+    const void* module = caller != nullptr ? module_called(frame) : nullptr;
+    const auto arguments = module != nullptr ? argument_tensors(inquiry.search, frame) : std::vector<ArgumentTensor>();
+    const std::string name =
+        module != nullptr ? given_by_name(arguments, inquiry.object_of(operand), waits_at(caller)) : std::string();
+    for (const InputHook& hook : name.empty() ? std::vector<InputHook>() : input_hooks_of(module)) {
+      if (!has_moved(hook.code, arguments)) continue;
+      const auto registered = hook.takes_names ? std::nullopt : hook_registration(inquiry, hook.code);
+      inquiry.found.add(trace::EvidenceKind::hook_leaves_names_at, operand,
+                        registered ? *registered : return_of(hook.code), name);
+      return;
+    }
+    frame = caller;
+  }
+}
+
+}  // namespace devsan::hooks
