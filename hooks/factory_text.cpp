@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "hooks/operator_table.h"
 #include "hooks/python_statements.h"
 #include "hooks/python_text.h"
 #include "trace/file_layout.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
 
-constexpr std::string_view kAten = "aten::";
+using trace::is_word;
 
-bool is_word(char c) {
-  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
+constexpr std::string_view kAten = "aten::";
 
 // Whether an operator makes tensors of numbers alone: `zeros_like` and `full` with a tensor in it follow a device.
 bool makes_of_numbers(const OperatorText& text) {
