@@ -13,6 +13,7 @@
 #include "hooks/busy.h"
 #include "hooks/call.h"
 #include "hooks/code_table.h"
+#include "hooks/holder_search.h"
 #include "hooks/live_memory.h"
 #include "hooks/meeting.h"
 #include "hooks/memory_samples.h"
@@ -160,17 +161,30 @@ struct BackwardInProgress {
   }
 };
 
-// A backward failed for lack of memory, on whichever thread: the one that called it knows the program's objects. Python
-// calls the engine by one function of torch's own, which gives up the GIL for that time and takes it again as soon as
-// this is over. Where a program's own code calls it, nothing says that it would.
-[[gnu::cold, gnu::noinline]] void explain_failure(ThreadState& state, const void* caller) noexcept {
-  if (!live_memory_is_unexplained() || state.busy || state.backward_depth != 0) return;
+// The thread's PyThreadState, where it can wait for the GIL when the engine is done; null otherwise. Python calls the
+// engine by one function of torch's own, which gives up the GIL for that time and takes it again as soon as this is
+// over. Where a program's own code calls it, nothing says that it would.
+const void* python_after_engine(ThreadState& state, const void* caller) noexcept {
+  if (state.busy || state.backward_depth != 0) return nullptr;
   const void* thread = python_thread(state);
-  if (thread == nullptr || !is_in_python_bindings(caller) || !interpreter_lives()) return;
+  if (thread == nullptr || !is_in_python_bindings(caller) || !interpreter_lives()) return nullptr;
   const void* frame = innermost_frame(current_frame(thread));
-  if (frame == nullptr || (code_table.marks(frame_code(frame)) & kTorchCode) == 0) return;
+  const bool by_torch = frame != nullptr && (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
+  return by_torch ? thread : nullptr;
+}
+
+// A backward failed for lack of memory, on whichever thread: the one that called it knows the program's objects.
+[[gnu::cold, gnu::noinline]] void explain_failure(ThreadState& state, const void* caller) noexcept {
+  if (!live_memory_is_unexplained()) return;
+  const void* thread = python_after_engine(state, caller);
+  if (thread == nullptr) return;
   const Busy busy(state);
   explain_live_memory(thread, state.backward_site.id);
+}
+
+// The main thread may do nothing but wait for this one.
+[[gnu::cold, gnu::noinline]] void search_holders(ThreadState& state, const void* caller) noexcept {
+  if (const void* thread = python_after_engine(state, caller)) search_holders_now(thread);
 }
 
 std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const void* inputs, bool keep_graph,
@@ -190,6 +204,8 @@ std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const v
   std::vector<at::Tensor> gradients =
       engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   unwinding.left = true;
+  if (holders_are_wanted()) [[unlikely]]
+    search_holders(scope.state, unwinding.caller);
   return gradients;
 }
 

@@ -98,21 +98,41 @@ class Holders final : public TensorObserver {
   ObjectSearch search_;
 };
 
-// Written before the interpreter is asked, and not again before it has looked.
+// Written before it is asked for, and not again before somebody has looked.
 struct Request {
-  std::atomic<bool> pending{false};
+  enum class State { none, asked, looked_at };
+  std::atomic<State> state{State::none};
+  std::atomic<bool> queued{false};  // at the interpreter
   std::array<GrowingSite, kSitesOfSearch> sites;
   std::size_t count = 0;
   std::uint64_t epoch = 0;
 };
 constinit Request request{};
 
-// On the main thread, with the GIL. In a child that was forked in between the records are the parent's.
-int search_now(void*) noexcept {
+// In a child that was forked in between, the records are the parent's.
+bool is_of_this_process() noexcept {
+  return request.epoch == runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+}
+
+// On the main thread, with the GIL.
+int search_when_asked(void*) noexcept {
+  request.queued.store(false, std::memory_order_release);
+  if (const void* thread = python.PyGILState_GetThisThreadState()) search_holders_now(thread);
+  return 0;
+}
+
+}  // namespace
+
+bool holders_are_wanted() noexcept {
+  return request.state.load(std::memory_order_acquire) == Request::State::asked && is_of_this_process();
+}
+
+void search_holders_now(const void* thread) noexcept {
   ThreadState& state = thread_state();
-  const void* thread = python.PyGILState_GetThisThreadState();
-  const bool same = request.epoch == runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (same && thread != nullptr && !state.busy && interpreter_lives()) {
+  if (state.busy || !interpreter_lives()) return;
+  auto asked = Request::State::asked;
+  if (!request.state.compare_exchange_strong(asked, Request::State::looked_at, std::memory_order_acquire)) return;
+  if (is_of_this_process()) {
     const PythonSection section;
     const Busy busy(state);
     try {
@@ -120,22 +140,21 @@ int search_now(void*) noexcept {
     } catch (const std::bad_alloc&) {  // names are worth no failure
     }
   }
-  request.pending.store(false, std::memory_order_release);
-  return 0;
+  request.state.store(Request::State::none, std::memory_order_release);
 }
-
-}  // namespace
 
 bool search_holders_soon(std::span<const GrowingSite> sites) noexcept {
   if (!runtime.has_python || !interpreter_lives()) return false;
-  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (request.pending.load(std::memory_order_acquire) && request.epoch == epoch) return false;
+  const bool waits = request.state.load(std::memory_order_acquire) != Request::State::none;
+  if (waits && is_of_this_process()) return false;
   std::ranges::copy(sites.first(std::min(sites.size(), kSitesOfSearch)), request.sites.begin());
   request.count = std::min(sites.size(), kSitesOfSearch);
-  request.epoch = epoch;
-  request.pending.store(true, std::memory_order_release);
-  if (python.Py_AddPendingCall(search_now, nullptr) == 0) return true;
-  request.pending.store(false, std::memory_order_release);
+  request.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  request.state.store(Request::State::asked, std::memory_order_release);
+  // A call that a main thread has not come to yet will do; there is room for a few of them only.
+  if (request.queued.exchange(true) || python.Py_AddPendingCall(search_when_asked, nullptr) == 0) return true;
+  request.queued.store(false, std::memory_order_release);
+  request.state.store(Request::State::none, std::memory_order_release);
   return false;
 }
 

@@ -72,6 +72,18 @@ def test_what_a_thread_of_the_program_keeps_is_named(run_python):
     assert finding["growth"]["holder"] == "kept[...]"
 
 
+def test_what_a_thread_keeps_is_named_while_the_main_one_waits_for_it(run_python):
+    in_thread = loop("kept = []", "kept.append(x.clone())").replace("train(80)", """
+    import threading
+    thread = threading.Thread(target=train, args=(80,))
+    thread.start()
+    thread.join()""")
+    run = run_python(in_thread, sim=1)
+    [finding] = growth(run)
+    assert "x.clone()" in finding["where"]["source"]
+    assert finding["growth"]["holder"] == "kept[...]"
+
+
 def test_pinned_buffers_that_are_kept(run_python):
     run = run_python(loop("kept = []", "kept.append(torch.empty(1 << 18).pin_memory())"), sim=1)
     [finding] = growth(run)
