@@ -12,6 +12,13 @@
 namespace devsan::report::why {
 namespace {
 
+// `x.cuda()`, `fill(n, device="cuda")`
+bool means_current(const Frame& place) {
+  const std::string call = call_at(place);
+  const auto stands = [&](std::string_view bare) { return call.find(bare) != call.npos; };
+  return stands(".cuda()") || stands("\"cuda\"") || stands("'cuda'");
+}
+
 // Where a tensor, no module, was put on the current GPU; or a call left the device at a default that means it.
 struct Put {
   const Frame* at = nullptr;
@@ -22,12 +29,11 @@ Put on_current_device(const Operand& operand, const Finding& finding) {
   if (decided && (decided->standard == "\"cuda\"" || decided->standard == "'cuda'")) {
     return {&decided->at, decided->name};
   }
+  // A call that says so to what makes it there, or to what calls that.
+  if (decided && is_final(*decided) && means_current(decided->at)) return {&decided->at, ""};
   const LineageStep* arrival = arrival_of(operand);
   if (arrival == nullptr || !is_changeable(arrival->at, finding) || moves_module(*arrival)) return {};
-  const std::string call = call_at(arrival->at);
-  for (const std::string_view bare : {".cuda()", "\"cuda\"", "'cuda'"}) {
-    if (call.find(bare) != call.npos) return {&arrival->at, ""};
-  }
+  if (means_current(arrival->at)) return {&arrival->at, ""};
   return {};
 }
 

@@ -110,6 +110,28 @@ Explanation made_by_method(const Operand& stayed, const Operand& tensor, const F
                   (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
 }
 
+// `net = Net().to(device)` moved the model, and the call that made this one is none of those that made the model: it
+// has come into it since.
+bool came_later(const Operand& stayed, const Evidence* bound) {
+  if (bound == nullptr || stayed.lineage.empty() || !calls_move(bound->at.source)) return false;
+  if (evidence_of(stayed, trace::EvidenceKind::model_spread) == nullptr) return false;
+  const LineageStep& made = stayed.lineage.back();
+  const auto is_bound = [&](const Frame& place) { return same_line(place, bound->at); };
+  return !is_bound(made.at) && std::ranges::none_of(made.calls, is_bound);
+}
+
+Explanation made_for_moved(const LineageStep& made, const Evidence& bound, const Operand& stayed,
+                           const Operand& tensor) {
+  const std::string edit = with_argument(call_at(made.at), "device='" + tensor.device + "'");
+  return {cause_at(made.at, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                       " made in this line, on the CPU, and put into `" + bound.text + "`, which " +
+                       short_place(bound.at) + " has moved by itself. Nothing moves what comes into it later."),
+          Fix{made.at.file, made.at.line,
+              "Make it on the device of what it replaces, or of another weight" +
+                  (edit.empty() ? "" : ", as by `" + edit + "`") + "; or move `" + bound.text + "` once more."}};
+}
+
 // `for child in model.children(): child.to(device)`
 Explanation left_by_children(const Evidence& children, const Operand& stayed, const Operand& tensor) {
   return {cause_at(children.at, stayed,
@@ -146,6 +168,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
   const LineageStep* birth = birth_of(*stayed);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
+  if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);
   const bool known = bound != nullptr || made;
   const Frame& place = bound != nullptr ? bound->at : made ? birth->at : *finding.where;
   Fix fix{place.file, place.line,

@@ -98,6 +98,14 @@ TEST_CASE("Of two accelerators, the one that no number was given for is the mist
   CHECK(told.rule == "current_device");
   CHECK(cause_line(told) == 13);
 
+  SECTION("where a call tells a helper so") {
+    wanted(finding).lineage = {created(
+        line(13, "buffers", "    return torch.zeros(n, device=place)", "torch.zeros(n, device=place)"), "cuda:1")};
+    find(wanted(finding), EvidenceKind::device_from,
+         line(33, "main", "    b = buffers(4, place=\"cuda\")", "buffers(4, place=\"cuda\")"), "place");
+    CHECK(explained(finding).rule == "current_device");
+    CHECK(cause_line(explained(finding)) == 33);
+  }
   SECTION("not where it is a module that went there") {
     wanted(finding).lineage = {by_module(wanted(finding).lineage.front())};
     CHECK(explained(finding).rule != "current_device");
@@ -199,6 +207,28 @@ TEST_CASE("A parameter of the module itself is left by a move of its children") 
   const Finding told = explained(finding);
   CHECK(told.rule == "module_not_moved");
   CHECK(cause_line(told) == 14);
+}
+
+TEST_CASE("A part that comes into a moved model is put right where it is made") {
+  Finding finding = add("self.words.weight", NameKind::parameter);
+  LineageStep made = created(line(33, "resize", "    new = nn.Embedding(count, width)", "nn.Embedding(count, width)"));
+  made.calls = {line(45, "<module>", "resize(net, 5)")};
+  odd(finding).lineage = {made};
+  find(odd(finding), EvidenceKind::module_bound_at, line(42, "<module>", "net = Net(3, 8).to(device)"), "net");
+  find(odd(finding), EvidenceKind::model_spread, {}, "Net");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 33);
+  CHECK_THAT(told.fix->text, Contains("`nn.Embedding(count, width, device='cuda:0')`"));
+
+  SECTION("not where the line that moves the model made it") {
+    odd(finding).lineage[0].calls = {line(42, "<module>", "net = Net(3, 8).to(device)")};
+    CHECK(cause_line(explained(finding)) == 42);
+  }
+  SECTION("not where nothing has moved the model") {
+    odd(finding).evidence[0].at.source = "net = Net(3, 8)";
+    CHECK(cause_line(explained(finding)) == 42);
+  }
 }
 
 TEST_CASE("Copies that a function returns, and that its caller drops, are told at the call") {
