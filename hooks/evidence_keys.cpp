@@ -118,7 +118,8 @@ class CachingFunction {
       std::string value;
       const std::string name = rest.substr(at, end - at);
       if (is_identifier(name) && only_assignment(name, value) != 0) said = std::max(said, said_of_device(value));
-      if (is_identifier(name) && is_given_as_device(name)) return Said::device;
+      const bool whole = end == rest.size() || rest[end] != '.';  // `x.shape` says nothing of where `.to(x)` goes
+      if (is_identifier(name) && whole && is_given_as_device(name)) return Said::device;
       at = end + 1;
     }
     return said;

@@ -22,6 +22,15 @@ bool follows_device(const LineageStep& arrival) {
   return arrival.how == trace::How::created && (names_device(arrival.at) || made_like_another(arrival.at));
 }
 
+// `cache[key] = table(n).to(x)` of an earlier call, whose x was where the table was made: the move did nothing then,
+// and follows the device all the same. Null without one.
+const Frame* left_where_put(const Operand& odd, const Finding& finding) {
+  const Evidence* stay = place_of(odd, trace::EvidenceKind::stayed_at, finding);
+  const Evidence* put = place_of(odd, trace::EvidenceKind::entry_put_at, finding);
+  const bool same = stay != nullptr && put != nullptr && same_line(stay->at, put->at);
+  return same && !names_device_itself(stay->at) ? &stay->at : nullptr;
+}
+
 // A function that led to it does not run any more: another call than this one.
 bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
   const auto has_ended = [&](const Frame& call) { return !is_running(call, finding); };
@@ -30,12 +39,13 @@ bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
 
 // Whether this call asks for the device where the value is missed: an entry made by this call would have been right.
 // With two accelerators each call asks for its own, or nobody would have needed the second.
-bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const Finding& finding) {
+bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const Frame& made, const Finding& finding) {
   if (on_accelerator(pair.odd) && on_accelerator(pair.wanted)) return true;
   const auto names_wanted = [&](const Frame& place) {
     return same_function(place, *finding.where) && std::ranges::any_of(finding.operands, [&](const Operand& operand) {
              const bool wanted = !operand.odd && operand.device == pair.wanted.device && !operand.name.empty();
-             return wanted && place.source.find(operand.name + ".device") != std::string::npos;
+             return wanted && (place.source.find(operand.name + ".device") != std::string::npos ||
+                               place.source.find(".to(" + operand.name + ")") != std::string::npos);
            });
   };
   const auto is_given = [&](const Evidence& evidence) {
@@ -43,7 +53,7 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
     // `table(n, x.device)`: by a value that is no operand, after somebody else had asked before.
     return names_wanted(evidence.at) || (is_device_of_value(evidence.at) && was_called_otherwise(arrival, finding));
   };
-  return names_wanted(arrival.at) || std::ranges::any_of(pair.odd.evidence, is_given);
+  return names_wanted(made) || std::ranges::any_of(pair.odd.evidence, is_given);
 }
 
 // "device" of `torch.arange(n, device=device)`, where that can be written into the line of the key.
@@ -102,13 +112,16 @@ std::optional<Explanation> keyed_without_device(const Finding& finding) {
   if (!pair) return std::nullopt;
   const auto key = key_of(*pair, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
-  if (!key || arrival == nullptr || is_constructor(key->made->at) || !follows_device(*arrival)) return std::nullopt;
-  if (!asks_for_wanted_device(*pair, *arrival, finding)) return std::nullopt;
+  if (!key || arrival == nullptr || is_constructor(key->made->at)) return std::nullopt;
+  const Frame* left = left_where_put(pair->odd, finding);
+  const Frame& made = left != nullptr ? *left : arrival->at;
+  if (left == nullptr && !follows_device(*arrival)) return std::nullopt;
+  if (!asks_for_wanted_device(*pair, *arrival, made, finding)) return std::nullopt;
   const Frame& at = key->made->at;
   const std::string edit = key->has_type ? with_index(at) : with_device(at, device_in_scope(at, *arrival));
   std::string why = mention_first(pair->odd) + " comes from `" + key->made->text +
                     "`, where an earlier call put it, made on " + spoken_device(pair->odd.device) + " in " +
-                    short_place(arrival->at) + ". The key that this line makes says " +
+                    short_place(made) + ". The key that this line makes says " +
                     (key->has_type ? "which type of device it is for, and not which one" : "nothing of the device") +
                     ", so a call for " + spoken_device(pair->wanted.device) + " finds the same entry.";
   const std::string move = move_call(pair->odd, pair->wanted);

@@ -119,6 +119,32 @@ TEST_CASE("A key with the type of the device is the cause where the devices are 
   CHECK(explained(finding).rule != "keyed_without_device");
 }
 
+TEST_CASE("An entry that a move of its own line left where the first caller was is the key's mistake") {
+  const Frame put =
+      line(9, "base_grid", "        grids[key] = table(height, width).to(x)", "table(height, width).to(x)");
+  Finding finding = cached();
+  odd(finding).device = "cpu";
+  odd(finding).lineage = {created(line(3, "table", "    return torch.arange(height)", "torch.arange(height)"))};
+  odd(finding).evidence.erase(odd(finding).evidence.begin());
+  find(odd(finding), EvidenceKind::stayed_at, put);
+  find(odd(finding), EvidenceKind::entry_put_at, put, "grids");
+  finding.where->function = "base_grid";
+  const Finding told = explained(finding);
+  CHECK(told.rule == "keyed_without_device");
+  CHECK(cause_line(told) == 6);
+
+  SECTION("not where the move is another line's") {
+    odd(finding).evidence.back().at.line = 12;
+    CHECK(explained(finding).rule != "keyed_without_device");
+  }
+  SECTION("not where it follows something else than what the entry meets") {
+    for (Evidence& evidence : odd(finding).evidence) {
+      if (evidence.at.line == 9) evidence.at.source = "        grids[key] = table(height, width).to(y)";
+    }
+    CHECK(explained(finding).rule != "keyed_without_device");
+  }
+}
+
 TEST_CASE("What a constructor stores by an index is no entry of a cache") {
   Finding finding = cached();
   odd(finding).evidence.back().at = line(6, "Cache.__init__", "        self.keys[index] = made");
