@@ -1,5 +1,5 @@
-// Lists that a loop fills in step, one of them with what is brought to the host, and one with what is left where it is:
-// what is made of the two when the loop is over is on two devices.
+// Lists that a loop, or a method that is called over and over, fills in step: one of them with what is brought to the
+// host, and one with what is left where it is. What is made of the two when they are full is on two devices.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -69,12 +69,15 @@ class Collection {
   // The only line that puts something into it, as it is; 0 where that is not known.
   int line() const { return count_ == 1 && !brings(line_, value_) ? line_ : 0; }
 
-  // A line of the same loop that puts into another list what it brings to the host.
+  // A line of the same loop that puts into another list what it brings to the host; or of the same method, which is
+  // called for each batch and fills lists of its object.
   int beside() const {
     const int loop = std::max(enclosing_line(lines_, line_, "for "), enclosing_line(lines_, line_, "while "));
-    if (loop <= enclosing_line(lines_, line_, "def ")) return 0;
-    const int end = end_of_block(lines_, line_, loop);
-    for (int k = loop + 1; k <= end; ++k) {
+    const int method = enclosing_line(lines_, line_, "def ");
+    if (loop <= method && !list_at(line_).starts_with("self.")) return 0;
+    const int head = std::max(loop, method);
+    const int end = end_of_block(lines_, line_, head);
+    for (int k = head + 1; k <= end; ++k) {
       const auto other = k != line_ ? appended_at(k) : std::nullopt;
       if (other && brings(k, other->value)) return k;
     }

@@ -1,5 +1,5 @@
-// A loop collects in two lists: what it puts into one is brought to the host, what it puts into the other stays on the
-// accelerator. Afterwards both are to be compared, or go to NumPy.
+// A loop, or a method that is called for each batch, collects in two lists: what it puts into one is brought to the
+// host, what it puts into the other stays on the accelerator. Afterwards both are to be compared, or go to NumPy.
 #include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/edit.h"
@@ -32,11 +32,11 @@ std::optional<Explanation> collected_as_made(const Finding& finding) {
   return Explanation{
       cause_at(collected->at, *left,
                "This line puts into `" + collected->text + "` what it has, on " + left->device + ". " +
-                   short_place(beside->at) + ", in the same loop, brings to the host what it puts into `" +
-                   beside->text + "`; what the two are used for in " + short_place(*finding.where) + " is there."),
+                   short_place(beside->at) + ", beside it, brings to the host what it puts into `" + beside->text +
+                   "`; what the two are used for in " + short_place(*finding.where) + " is there."),
       Fix{collected->at.file, collected->at.line,
           "Bring it to the host here, too, with `.cpu()`: it then takes no memory of " + left->device +
-              " until the loop is over."}};
+              " until it is used."}};
 }
 
 }  // namespace devsan::report::why
