@@ -136,7 +136,7 @@ bool made_like_another(const Frame& place) {
 
 bool drops_result(const Frame& place) {
   const std::string call = call_at(place);
-  return !call.empty() && statement_of(place.source) == call;
+  return !call.empty() && statement_of(place.source) == call && !split_assignment(place.source);
 }
 
 bool is_device_of_value(const Frame& place) {

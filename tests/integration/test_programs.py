@@ -25,8 +25,8 @@ def expectation(program):
 
 
 def marked_line(program, mark):
-    lines = [number for number, line in enumerate(program.read_text().splitlines(), 1) if line.endswith(mark)]
-    assert len(lines) == 1, f"{program.name} should have one line that ends with {mark}"
+    lines = [number for number, line in enumerate(program.read_text().splitlines(), 1) if mark in line]
+    assert len(lines) == 1, f"{program.name} should have one line with {mark}"
     return lines[0]
 
 

@@ -28,7 +28,7 @@ class Memory(nn.Module):
     def keep(self, states, order):
         kept = []
         for state in states:
-            kept.append(state[order])  # ROOT  # RAISE
+            kept.append(state[order])  # ROOT # RAISE
         return kept
 
 
