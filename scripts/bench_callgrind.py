@@ -5,6 +5,7 @@ Run by itself, under valgrind, this file is the counted program: bench_callgrind
 
 import collections
 import ctypes
+import functools
 import pathlib
 import re
 import shutil
@@ -17,6 +18,7 @@ from bench_workloads import no_garbage_collection, operators, switch, tiny_step
 HOOKS = "libdevsan_torch.so"
 STEP = "tiny step"
 ENTRY = "WrapperEntry::entry"
+CENSUS = "visit_live_storages"
 ENTRIES = (ENTRY, "Wrapper::WatchedEntry::entry")  # every operator passes one of them, and no more than one
 ROUNDS = 5  # of the step, off and on in turn: the allocator now and then tidies up for some hundred thousand instructions
 WARM_UPS = 10  # until the interpreter has specialised its byte code
@@ -88,8 +90,6 @@ def counted(library: str, repeats: int) -> None:
                 work()
             with no_garbage_collection():
                 helper.bench_instrument()
-                # The hooks take a census of the live storages when a small part of the time has paid for it. One is
-                # taken here; as slow as all is from now on, the next is not due before the counted step is over.
                 work()
                 helper.bench_count_from_here()
                 work()
@@ -97,8 +97,24 @@ def counted(library: str, repeats: int) -> None:
             print(enabled, name, flush=True)
 
 
+def has_census(profile: Profile) -> bool:
+    """Whether the hooks looked at all live storages, which they do when a thousandth of the time has paid for it: as slow
+    as all is under callgrind, one may fall into any step."""
+    return any(CENSUS in function for _, function in profile.own)
+
+
+def total(pairs: list[tuple[Profile, Profile]]) -> dict:
+    """The sum of the pairs, off and on, in which no census was taken."""
+    kept = [pair for pair in pairs if not any(map(has_census, pair))]
+    if not kept:
+        raise RuntimeError("the hooks took a census in every counted round")
+    off, on = (functools.reduce(Profile.plus, side) for side in zip(*kept))
+    return {"off": off, "on": on, "rounds": len(kept)}
+
+
 def count(python: str, library: pathlib.Path, repeats: int, environment: dict, out: pathlib.Path) -> dict:
-    """Runs the counted program. {name: {"off": Profile, "on": Profile}}, the operators' over `repeats` calls."""
+    """Runs the counted program. {name: {"off": Profile, "on": Profile, "rounds": int}}, the operators' over `repeats`
+    calls."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet", LOWEST_ADDRESS,
@@ -106,12 +122,10 @@ def count(python: str, library: pathlib.Path, repeats: int, environment: dict, o
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise RuntimeError(f"the counted program ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    profiles: dict = collections.defaultdict(dict)
+    dumps: dict = collections.defaultdict(list)
     for number, line in enumerate(done.stdout.splitlines(), start=1):
-        enabled, name = line.split(" ", 1)
-        state, profile = "on" if enabled == "1" else "off", read_profile(out / f"dump.{number}")
-        profiles[name][state] = profiles[name][state].plus(profile) if state in profiles[name] else profile
-    return dict(profiles)
+        dumps[line.split(" ", 1)[1]].append(read_profile(out / f"dump.{number}"))
+    return {name: total(list(zip(profiles[::2], profiles[1::2]))) for name, profiles in dumps.items()}
 
 
 def short(function: str) -> str:
@@ -161,7 +175,7 @@ def figures(profiles: dict, repeats: int) -> Iterator[dict]:
         wrapped = wrapper_calls(on)
         if wrapped == 0:
             raise RuntimeError("no wrapper shows in the profile: the hooks have no symbols")
-        operations, rounds = (wrapped, ROUNDS) if name == STEP else (repeats, 1)
+        operations, rounds = wrapped if name == STEP else repeats, pair["rounds"]
         yield {"name": name, "instructions_off": off.total, "instructions_on": on.total,
                "wrapper_calls": wrapped // rounds, "outermost_calls": outermost_calls(on) // rounds,
                "added_per_op": added(off, on) / max(operations, 1),

@@ -77,6 +77,16 @@ def test_what_hooks_do_while_they_are_switched_off_counts_as_added():
     assert bench_callgrind.added(off, on) == 70
 
 
+def test_a_round_with_a_census_is_left_out_of_the_sum_with_its_other_half():
+    work = ("/x/libdevsan_torch.so", "devsan::hooks::OutermostCall::tag()")
+    census = ("/x/libdevsan_torch.so", "devsan::hooks::visit_live_storages(devsan::hooks::LiveStorageVisitor&)")
+    step, with_census = profile({work: 10}, {}), profile({work: 10, census: 900}, {})
+    summed = bench_callgrind.total([(step, step), (step, with_census), (step, step)])
+    assert (summed["off"].total, summed["on"].total, summed["rounds"]) == (20, 20, 2)
+    with pytest.raises(RuntimeError, match="census"):
+        bench_callgrind.total([(step, with_census)])
+
+
 def test_the_results_section_of_a_document_is_replaced_and_the_rest_kept(tmp_path):
     document = tmp_path / "benchmarks.md"
     document.write_text("# Title\n")
