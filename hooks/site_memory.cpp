@@ -20,12 +20,16 @@ namespace devsan::hooks {
 
 namespace {
 
-// From one census to the next: this many nanoseconds, and as many times what the last one took. The first ones of a
-// process come sooner, for the sake of short runs.
+// From one census to the next: this many nanoseconds, and as many times what the last one took.
 constexpr std::int64_t kLeastInterval = 20'000'000;
 constexpr std::int64_t kCostFactor = 1000;
-constexpr std::int64_t kFirstCostFactor = 200;
-constexpr std::uint32_t kFirstCensuses = 64;
+
+// The first ones of a process come sooner, for the sake of short runs: a growth shows in some twenty of them.
+struct EarlyCensuses {
+  std::uint32_t until;
+  std::int64_t cost_factor;
+};
+constexpr EarlyCensuses kEarly[] = {{32, 20}, {64, 200}};
 constexpr std::size_t kSites = 4096;
 constexpr std::size_t kProbes = 16;
 constexpr int kMaxRecords = 256;
@@ -69,7 +73,12 @@ class Sites final : public LiveStorageVisitor {
     return true;
   }
 
-  std::int64_t cost_factor() const noexcept { return censuses_ < kFirstCensuses ? kFirstCostFactor : kCostFactor; }
+  std::int64_t cost_factor() const noexcept {
+    for (const EarlyCensuses& early : kEarly) {
+      if (censuses_ < early.until) return early.cost_factor;
+    }
+    return kCostFactor;
+  }
 
   void forget() noexcept {
     sites_.fill({});

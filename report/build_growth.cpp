@@ -149,8 +149,15 @@ std::vector<std::vector<GrowingSite>> groups_of(std::vector<GrowingSite> sites) 
   return result;
 }
 
-// A curve that grows more than its tensors do.
-std::optional<Finding> finding_of(const Process& process, const MemoryCurve& curve, double by_tensors) {
+// Whether no line's tensors were counted often enough for a slope.
+bool looked_seldom(const trace::TraceFile& trace) {
+  const auto& sites = trace.site_memory();
+  const auto few = [](const trace::SiteMemory& site) { return site.samples.size() < kLeastPoints; };
+  return !sites.empty() && std::ranges::all_of(sites, few);
+}
+
+// A curve that grows more than its tensors do; `seldom` as of Growth.
+std::optional<Finding> finding_of(const Process& process, const MemoryCurve& curve, double by_tensors, bool seldom) {
   std::vector<GrowthPoint> points;
   for (const MemoryPoint& point : curve.points) points.push_back({point.step, static_cast<double>(point.used)});
   if (points.size() < kLeastPoints || points.back().step - points.front().step < kLeastSteps) return std::nullopt;
@@ -165,6 +172,7 @@ std::optional<Finding> finding_of(const Process& process, const MemoryCurve& cur
   growth.bytes_per_step = slope->per_step;
   growth.bytes = curve.points.back().used;
   growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step);
+  growth.seldom = seldom;
   finding.step = slope->since;
   finding.time_ns = curve.points.back().time_ns;
   finding.growth = std::move(growth);
@@ -186,9 +194,11 @@ std::vector<Finding> build_growth(const trace::TraceFile& trace, const Process& 
     by_tensors[site.device] += site.part.bytes_per_step;
     if (simulated && !site.device.empty()) by_tensors[""] += site.part.bytes_per_step;
   }
+  const bool seldom = looked_seldom(trace);
   std::vector<Finding> findings;
   for (const MemoryCurve& curve : process.memory) {
-    if (auto found = finding_of(process, curve, by_tensors[curve.device])) findings.push_back(std::move(*found));
+    auto found = finding_of(process, curve, by_tensors[curve.device], seldom);
+    if (found) findings.push_back(std::move(*found));
   }
   for (auto& group : groups_of(std::move(sites))) findings.push_back(finding_of(process, std::move(group)));
   return findings;

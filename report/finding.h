@@ -188,6 +188,7 @@ struct Growth {
   bool graph = false;      // what is held has an autograd graph, which holds the other parts
   bool bounded = false;    // the holder drops its oldest entries when it is full
   bool per_batch = false;  // steps are tensors that a worker has shared
+  bool seldom = false;     // tensors were looked at too few times to tell which of them account for it
   std::uint32_t since = 0;
   double bytes_per_step = 0;                // of all parts
   std::uint64_t bytes = 0;                  // at last

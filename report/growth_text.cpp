@@ -45,7 +45,8 @@ std::string growth_headline(const Finding& finding) {
   const std::string rate = rate_text(growth.bytes_per_step) + " more with every " + step_noun(growth);
   if (growth.parts.empty()) {
     const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
-    return whose + " grows: " + rate + ", and no tensors account for it";
+    return whose + " grows: " + rate +
+           (growth.seldom ? ", and the run was too short to tell by which tensors" : ", and no tensors account for it");
   }
   const std::string where = growth.device.empty() ? "the host's memory" : growth.device;
   std::string text = where + " grows: " + rate;

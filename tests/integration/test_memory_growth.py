@@ -44,6 +44,29 @@ def test_losses_that_are_kept_with_their_graphs(run_python):
     assert ".detach()" in finding["fix"]["text"] and "`losses`" in finding["fix"]["text"]
 
 
+def test_a_run_of_half_a_second_is_enough(run_python):
+    run = run_python("""
+        import time
+
+        import torch
+        from torch import nn
+
+        net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1)).cuda()
+        optimizer = torch.optim.Adam(net.parameters())
+        means = []
+        for step in range(120):
+            rows = torch.randn(128, 64, device="cuda")
+            optimizer.zero_grad()
+            net(rows).square().mean().backward()
+            optimizer.step()
+            means.append(net(rows).mean())
+            time.sleep(0.004)
+        """, sim=1)
+    [finding] = growth(run)
+    assert "means.append(net(rows).mean())" in finding["where"]["source"]
+    assert finding["growth"]["holder"] == "means[...]"
+
+
 def test_what_an_object_keeps_is_named_by_its_way(run_python):
     before = """
         class History: pass

@@ -148,6 +148,14 @@ TEST_CASE("growth is shown with what keeps it and with the change to make, in 80
   }
 }
 
+TEST_CASE("that no tensors account for a growth is said only where they were looked at often enough") {
+  Finding finding = growing(false, "");
+  finding.growth->parts.clear();
+  CHECK_THAT(render_finding(finding, Style{false, 120}), Contains("and no tensors account for it"));
+  finding.growth->seldom = true;
+  CHECK_THAT(render_finding(finding, Style{false, 120}), Contains("the run was too short to tell by which tensors"));
+}
+
 TEST_CASE("no change is proposed where nobody knows what keeps the tensors") {
   const Finding finding = growing(true, "");
   CHECK(!finding.fix);
