@@ -37,14 +37,15 @@ bool is_attribute_of_self(std::string_view expression) {
   return expression.starts_with("self.") && is_identifier(expression.substr(5));
 }
 
-// `"cpu"`, `torch.device("cpu")`; or any mention of "cuda", which is no number; or an attribute that says a device.
+// `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
+// "cuda", which is no number; or an attribute that says a device.
 bool decides_place(std::string_view value) {
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
     if (value.find(literal) != value.npos) return true;
   }
   const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
   const std::string_view said = makes_device ? value.substr(13, value.size() - 14) : value;
-  const bool on_host = said == "\"cpu\"" || said == "'cpu'";
+  const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
   return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
 }
 
@@ -217,17 +218,16 @@ std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
   return stored->value;
 }
 
-// The line above that makes, by default, what a variable is computed from. None where there are several.
+// The line above that makes, by default, a variable or what that is computed from. None where there are several.
 std::optional<DeviceTrail::Stored> DeviceTrail::made_above(const std::string& name, int depth) {
   auto stored = stored_variable(name);
-  if (!stored || depth == 0 || is_made_by_default(stored->value)) return stored;
-  if (!stays_on_device(stored->value)) return std::nullopt;
+  if (!stored || is_made_by_default(stored->value)) return stored;
+  if (depth == 0 || !stays_on_device(stored->value)) return std::nullopt;
   std::optional<Stored> found;
   for (const std::string& part : variables_in(stored->value)) {
     auto one = part != name ? made_above(part, depth - 1) : std::nullopt;
-    if (!one || !is_made_by_default(one->value)) continue;
-    if (found) return std::nullopt;
-    found = std::move(one);
+    if (one && found) return std::nullopt;
+    if (one) found = std::move(one);
   }
   return found;
 }

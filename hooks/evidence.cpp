@@ -7,6 +7,7 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
+#include "hooks/tensor_fields.h"
 #include "trace/function_names.h"
 #include "trace/odd_operand.h"
 
@@ -55,6 +56,14 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
     match = &one;
   }
   return match != nullptr ? std::optional(match->at) : std::nullopt;
+}
+
+const void* Inquiry::viewed_by(std::size_t operand) const {
+  const Sighting& sighting = search.sighting(operand);
+  const OperandIdentity& known = identities[operand];
+  const bool view = sighting.base && sighting.tensor != nullptr && known.tensor != nullptr &&
+                    TensorFields::storage(sighting.tensor) == TensorFields::storage(known.tensor);
+  return view ? search.place(sighting.place).object : known.object;
 }
 
 trace::Position position_at(trace::StringId file, int line, std::string_view function) {

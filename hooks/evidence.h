@@ -48,10 +48,13 @@ struct Inquiry {
     return sighting.base ? search.place(sighting.place).object : identities[operand].object;
   }
 
-  // Who has an operand among its parameters or buffers, and the modules around that, from the inside.
-  std::vector<const Holding*> owners_of(std::size_t operand) const {
-    return search.outwards(search.owner(identities[operand].object));
-  }
+  // The same of a view alone, as `self.inv_freq[None, :]` is; of what was computed it is itself.
+  const void* viewed_by(std::size_t operand) const;
+
+  // Who has an operand, or what it is a view of, among its parameters or buffers; null where nobody has.
+  const Holding* owner_of(std::size_t operand) const { return search.owner(viewed_by(operand)); }
+  // That, and the modules around it, from the inside.
+  std::vector<const Holding*> owners_of(std::size_t operand) const { return search.outwards(owner_of(operand)); }
 
   // Whether an operand would have met another one on this device, where it is not itself.
   bool is_wanted(std::size_t operand, trace::DeviceSlot device) const noexcept {

@@ -1,11 +1,14 @@
 // A tensor that was copied to the device where it is missed, and stayed where it was.
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "hooks/byte_code.h"
+#include "hooks/call_frames.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
+#include "hooks/factory_text.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -40,7 +43,7 @@ std::optional<trace::Position> put_back(const Inquiry& inquiry, const void* name
 }
 
 std::optional<trace::Position> keeper_at(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
-  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  const Holding* owner = inquiry.owner_of(operand);
   if (owner->holder == holding.holder) {
     if (const auto at = put_back(inquiry, owner->link.name, holding.link.name)) return at;
   }
@@ -78,7 +81,7 @@ bool add_keeping_attribute(const Inquiry& inquiry, std::size_t operand, std::vec
 // A module's move makes new tensors of its buffers. Where one of before is a buffer now, somebody has kept it: as an
 // attribute, or in containers that an attribute or a variable leads to. Where it is none, a container may keep it.
 void find_keeper(const Inquiry& inquiry, std::size_t operand) {
-  const void* tensor = inquiry.identities[operand].object;
+  const void* tensor = inquiry.viewed_by(operand);
   std::vector<Way> ways{{tensor, ""}};
   if (inquiry.search.owner(tensor) == nullptr) {
     const auto put = container_put(inquiry, operand, tensor);
@@ -163,6 +166,45 @@ void find_rebound(const Inquiry& inquiry, std::size_t operand, const trace::Posi
   inquiry.found.add(trace::EvidenceKind::rebound_in_loop_at, operand, *loop, variable);
 }
 
+// Whether a variable of a frame leads to an operand: it is that, or a container or an object with it.
+bool has_operand(const Inquiry& inquiry, std::size_t operand, const void* frame, const std::string& name) {
+  WrittenLink variable(name);
+  visit_frame(frame, is_module_body(frame_code(frame)), variable);
+  std::vector<const void*> objects{inquiry.object_of(operand)};
+  for (std::size_t k = 0; k < objects.size() && objects.size() < kMaxLookedAt; ++k) {
+    if (objects[k] != nullptr && objects[k] == variable.object()) return true;
+    for (const Holding& holding : inquiry.search.holdings_of(objects[k])) {
+      if (std::ranges::find(objects, holding.holder) == objects.end()) objects.push_back(holding.holder);
+    }
+  }
+  return false;
+}
+
+// `moved = to_device(batch)`, and then `report(batch)`, in a function that waits for the latter: the copy was made for
+// this function, and it hands on what it was made from.
+void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& copy) {
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(copy.site).user, copy.calls);
+  const void* const innermost = program_frame(inquiry.innermost);
+  SourceFiles files;
+  for (const void* frame = innermost; frame != nullptr; frame = caller_of(frame)) {
+    const trace::Position now = waits_at(frame);
+    const auto asked = std::ranges::find_if(
+        calls, [&](const trace::Position& at) { return at.file == now.file && at.function == now.function; });
+    if (asked == calls.end() || asked->line >= now.line) continue;
+    if (frame == innermost) return;  // which may use either name
+    const SourceLines lines(files.whole(now.file));
+    const std::string made = statement_at(lines, asked->line);
+    const std::string copied = made.substr(0, made.find_first_of(" =[.,("));
+    if (!is_identifier(copied) || !assigned_to(made, copied)) return;
+    const std::string gives = statement_at(lines, now.line);
+    for (const std::string& name : variables_in(*assigned_to(made, copied))) {
+      if (name == copied || !has_word(gives, name) || !has_operand(inquiry, operand, frame, name)) continue;
+      return inquiry.found.add(trace::EvidenceKind::handed_on_at, operand, now, name + " for " + copied);
+    }
+    return;
+  }
+}
+
 }  // namespace
 
 void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
@@ -190,6 +232,7 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
       find_keeper(inquiry, operand);
     } else {
       find_dropped(inquiry, operand, site.user);
+      find_handed_on(inquiry, operand, *copy);
       find_rebound(inquiry, operand, site.user);
     }
     return;

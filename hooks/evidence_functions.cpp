@@ -68,28 +68,25 @@ bool mentions_moves(const void* code) {
 
 // Many have hooks that are about something else, and the more so the further out: one of a module around the owner has
 // to be seen to move something.
-void add_hook(const Inquiry& inquiry, std::size_t operand, const void* hook, bool of_owner) {
-  const void* function = function_behind(hook);
-  if (function == nullptr) return;
-  const void* code = code_of_function(function);
+void add_hook(const Inquiry& inquiry, std::size_t operand, const void* code, bool of_owner) {
   if (!of_owner && !mentions_moves(code)) return;
   const auto at = hook_registration(inquiry, code);
   inquiry.found.add(trace::EvidenceKind::owner_forward_hook, operand, at ? *at : definition(code), name_of(code));
 }
 
-void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module, bool of_owner) {
+// The code of a `forward` of the module's own, which stands before the one of its class: some libraries so wrap it.
+const void* own_forward_of(const void* module) {
   void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
-  if (attributes == nullptr) return;
-  void* hooks = dict_entry(attributes, "_forward_pre_hooks");
-  std::ptrdiff_t at = 0;
-  void* key = nullptr;
-  void* value = nullptr;
-  while (hooks != nullptr && is_dict(hooks) && python.PyDict_Next(hooks, &at, &key, &value) != 0) {
-    add_hook(inquiry, operand, value, of_owner);
-  }
-  // A `forward` of the module's own stands before the one of its class: some libraries so wrap it.
-  if (const void* replaced = dict_entry(attributes, "forward")) add_hook(inquiry, operand, replaced, of_owner);
+  if (attributes == nullptr) return nullptr;
+  const void* replaced = dict_entry(attributes, "forward");
+  const void* function = replaced != nullptr ? function_behind(replaced) : nullptr;
   python.Py_DecRef(attributes);
+  return function != nullptr ? code_of_function(function) : nullptr;
+}
+
+void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void* module, bool of_owner) {
+  for (const InputHook& hook : input_hooks_of(module)) add_hook(inquiry, operand, hook.code, of_owner);
+  if (const void* forward = own_forward_of(module)) add_hook(inquiry, operand, forward, of_owner);
 }
 
 // By identity: torch keeps both dictionaries by one number object of the hook's.

@@ -77,23 +77,30 @@ trace::Position return_of(const void* code) {
   return at;
 }
 
+// Of one module that is being called: whether a hook of its own brought over what it was given by position alone.
+bool find_hook_of(const Inquiry& inquiry, std::size_t operand, const void* frame, const void* caller) {
+  const void* module = module_called(frame);
+  if (module == nullptr) return false;
+  const auto arguments = argument_tensors(inquiry.search, frame);
+  const std::string name = given_by_name(arguments, inquiry.object_of(operand), waits_at(caller));
+  if (name.empty()) return false;
+  for (const InputHook& hook : input_hooks_of(module)) {
+    if (!has_moved(hook.code, arguments)) continue;
+    const auto registered = hook.takes_names ? std::nullopt : hook_registration(inquiry, hook.code);
+    inquiry.found.add(trace::EvidenceKind::hook_leaves_names_at, operand,
+                      registered ? *registered : return_of(hook.code), name);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void find_hook_inputs(const Inquiry& inquiry, std::size_t operand) {
   const void* frame = program_frame(inquiry.innermost);
   for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
     const void* caller = caller_of(frame);
-    const void* module = caller != nullptr ? module_called(frame) : nullptr;
-    const auto arguments = module != nullptr ? argument_tensors(inquiry.search, frame) : std::vector<ArgumentTensor>();
-    const std::string name =
-        module != nullptr ? given_by_name(arguments, inquiry.object_of(operand), waits_at(caller)) : std::string();
-    for (const InputHook& hook : name.empty() ? std::vector<InputHook>() : input_hooks_of(module)) {
-      if (!has_moved(hook.code, arguments)) continue;
-      const auto registered = hook.takes_names ? std::nullopt : hook_registration(inquiry, hook.code);
-      inquiry.found.add(trace::EvidenceKind::hook_leaves_names_at, operand,
-                        registered ? *registered : return_of(hook.code), name);
-      return;
-    }
+    if (caller != nullptr && find_hook_of(inquiry, operand, frame, caller)) return;
     frame = caller;
   }
 }

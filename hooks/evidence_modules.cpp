@@ -201,7 +201,7 @@ void add_shares(std::vector<Candidate>& candidates, const void* code, const void
 }  // namespace
 
 void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr) return;
   for (const Holding* at : inquiry.search.outwards(inquiry.search.parent_module(owner->holder))) {
     std::vector<Candidate> candidates;
@@ -216,7 +216,7 @@ void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
 }
 
 void find_moved_children(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr) return;
   const MovedChildren children(inquiry, operand, owner->holder);
   if (children.site() == trace::SiteId::none) return;
@@ -252,7 +252,7 @@ void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
 }
 
 void find_modules(const Inquiry& inquiry, std::size_t operand) {
-  const void* tensor = inquiry.identities[operand].object;
+  const void* tensor = inquiry.viewed_by(operand);
   const Holding* owner = inquiry.search.owner(tensor);
   if (owner == nullptr) return;
   const void* root = root_of(inquiry.search, owner->holder);

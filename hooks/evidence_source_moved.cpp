@@ -29,8 +29,7 @@ std::optional<trace::Position> computed_from(const trace::OperandRecord& operand
 }  // namespace
 
 void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
-  const void* itself = inquiry.identities[operand].object;
-  if (inquiry.search.owner(itself) != nullptr) return;
+  if (inquiry.owner_of(operand) != nullptr) return;
   std::optional<trace::Position> computed;
   trace::LineageNode moved{};
   std::string name;

@@ -52,7 +52,7 @@ bool puts_weight(const Instruction& one, std::string_view line, const Link& weig
 }  // namespace
 
 void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* owner = inquiry.search.owner(inquiry.identities[operand].object);
+  const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr || !has_own_history(inquiry.operands[operand])) return;
   SourceFiles files;
   std::optional<trace::Position> found;

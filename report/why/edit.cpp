@@ -27,6 +27,13 @@ std::string call_at(const Frame& place) {
 std::string with_argument(std::string_view call, std::string_view argument) {
   const auto parts = split_call(call);
   if (!parts || parts->subscript || !call.ends_with(')')) return "";
+  const std::string_view keyword = argument.substr(0, argument.find('='));
+  for (const ArgumentText& given : parts->arguments) {
+    if (given.keyword != keyword) continue;
+    const auto begin = static_cast<std::size_t>(given.text.data() - call.data());
+    return unless_too_long(std::string(call.substr(0, begin)) + std::string(argument.substr(keyword.size() + 1)) +
+                           std::string(call.substr(begin + given.text.size())));
+  }
   std::string text(call.substr(0, call.size() - 1));
   if (!parts->arguments.empty()) text += text.ends_with(',') ? " " : ", ";
   return unless_too_long(text + std::string(argument) + ")");

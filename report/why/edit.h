@@ -11,7 +11,8 @@ namespace devsan::report::why {
 
 // The text of the call at this position: "torch.zeros(3)". Empty where Python keeps no columns, or over several lines.
 std::string call_at(const Frame& place);
-// "torch.zeros(3)" -> "torch.zeros(3, device='cuda:0')". Empty for what is no call.
+// "torch.zeros(3)" -> "torch.zeros(3, device='cuda:0')"; another value for an argument that the call gives by that
+// name. Empty for what is no call.
 std::string with_argument(std::string_view call, std::string_view argument);
 // How the wanted device is written at `place`: "x.device" in the function where the devices met, if `wanted` is known
 // there by then; "'cuda:0'" anywhere else.

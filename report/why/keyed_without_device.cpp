@@ -31,10 +31,22 @@ const Frame* left_where_put(const Operand& odd, const Finding& finding) {
   return same && !names_device_itself(stay->at) ? &stay->at : nullptr;
 }
 
-// A function that led to it does not run any more: another call than this one.
+// A function that led to it does not run any more; or the failing one led to it, and was called from elsewhere then:
+// another call than this one.
 bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
   const auto has_ended = [&](const Frame& call) { return !is_running(call, finding); };
-  return std::ranges::any_of(arrival.calls, has_ended);
+  if (std::ranges::any_of(arrival.calls, has_ended)) return true;
+  const auto is_failing = [&](const Frame& call) { return same_function(call, *finding.where); };
+  const auto waits_there = [&](const Frame& call) {
+    return std::ranges::any_of(finding.stack, [&](const Frame& now) { return same_line(now, call); });
+  };
+  const auto failing = std::ranges::find_if(arrival.calls, is_failing);
+  return failing != arrival.calls.end() && !std::all_of(failing + 1, arrival.calls.end(), waits_there);
+}
+
+// `torch.arange(n, device=like.device)`, where the function was given `like`.
+bool takes_device_of(const Frame& made, const std::string& argument) {
+  return !argument.empty() && made.source.find("device=" + argument + ".device") != std::string::npos;
 }
 
 // Whether this call asks for the device where the value is missed: an entry made by this call would have been right.
@@ -50,8 +62,9 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
   };
   const auto is_given = [&](const Evidence& evidence) {
     if (evidence.kind != trace::EvidenceKind::device_from) return false;
-    // `table(n, x.device)`: by a value that is no operand, after somebody else had asked before.
-    return names_wanted(evidence.at) || (is_device_of_value(evidence.at) && was_called_otherwise(arrival, finding));
+    // `table(n, x.device)`, `table(n, like=x)`: by a value that is no operand, after somebody else had asked before.
+    const bool by_value = is_device_of_value(evidence.at) || takes_device_of(arrival.at, evidence.text);
+    return names_wanted(evidence.at) || (by_value && was_called_otherwise(arrival, finding));
   };
   return names_wanted(made) || std::ranges::any_of(pair.odd.evidence, is_given);
 }

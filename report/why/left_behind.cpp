@@ -85,6 +85,21 @@ std::optional<Explanation> old_name_given(const Evidence& copy, const Pair& pair
       Fix{given->at.file, given->at.line, "Give `" + name + "` instead of `" + given->text + "`."}};
 }
 
+// The same where a helper made the copy, and the function that asked for it hands on what it was made from.
+std::optional<Explanation> old_one_handed_on(const Evidence& copy, const Pair& pair, const Finding& finding) {
+  constexpr std::string_view kFor = " for ";
+  const Evidence* handed = place_of(pair.odd, trace::EvidenceKind::handed_on_at, finding);
+  const std::size_t middle = handed != nullptr ? handed->text.find(kFor) : std::string::npos;
+  if (middle == std::string::npos) return std::nullopt;
+  const std::string given = "`" + handed->text.substr(0, middle) + "`";
+  const std::string made = "`" + handed->text.substr(middle + kFor.size()) + "`";
+  return Explanation{cause_at(handed->at, pair.odd,
+                              "This call hands on " + given + ", from which " + mention(pair.odd) + " comes, on " +
+                                  spoken_device(pair.odd.device) + ". What " + short_place(copy.at) +
+                                  " copied of it to " + copy.text + " is in " + made + "."),
+                     Fix{handed->at.file, handed->at.line, "Hand on " + made + " instead of " + given + "."}};
+}
+
 // `encode(x.to(device))`: the copy goes to a call, and no name means it.
 bool is_given_away(const Frame& copy) {
   const std::string call = call_at(copy);
@@ -117,6 +132,7 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
   }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (auto given = old_name_given(*copy, pair, finding)) return given;
+  if (auto handed = itself != nullptr ? old_one_handed_on(*copy, pair, finding) : std::nullopt) return handed;
   const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
   const std::string name = mention(pair.odd);
   RootCause cause = cause_at(place, pair.odd,

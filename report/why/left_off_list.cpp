@@ -10,6 +10,13 @@
 namespace devsan::report::why {
 namespace {
 
+// Then the list names parts of a model that is made after it, by their names in that.
+bool names_parts(const Operand& weight, const Evidence& listed) {
+  const Evidence* model = evidence_of(weight, trace::EvidenceKind::module_bound_at);
+  return model != nullptr && model->text != listed.text && same_function(model->at, listed.at) &&
+         model->at.line > listed.at.line;
+}
+
 // What the listing function makes only after the list, that cannot name.
 bool is_made_later(const Operand& weight, const Frame& listed) {
   const auto later = [&](const Frame& at) { return same_function(at, listed) && at.line > listed.line; };
@@ -24,7 +31,8 @@ std::optional<Explanation> left_off_list(const Finding& finding) {
   if (!pair || !is_weight(pair->odd) || was_moved(pair->odd)) return std::nullopt;
   const Evidence* listed = place_of(pair->odd, trace::EvidenceKind::modules_listed_at, finding);
   const Evidence* moved = evidence_of(pair->odd, trace::EvidenceKind::modules_moved_at);
-  if (listed == nullptr || moved == nullptr || is_made_later(pair->odd, listed->at)) return std::nullopt;
+  if (listed == nullptr || moved == nullptr) return std::nullopt;
+  if (is_made_later(pair->odd, listed->at) && !names_parts(pair->odd, *listed)) return std::nullopt;
   const std::string device = spoken_device(pair->wanted.device);
   const std::string who = same_line(listed->at, moved->at) ? "This line moves" : short_place(moved->at) + " moves";
   return Explanation{cause_at(listed->at, pair->odd,

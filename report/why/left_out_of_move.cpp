@@ -58,6 +58,11 @@ Explanation not_listed(const Evidence& listed, const Evidence& sibling, const Pa
       Fix{listed.at.file, listed.at.line, "Name `" + listed.text + "` here, too; or go through all that there is."}};
 }
 
+// `prior` of `prior.base.scale`, an object that is neither tensor nor module: whether it can move itself nobody knows.
+bool is_inside_object(const Operand& odd, const Evidence& given) {
+  return odd.name.starts_with(given.text + ".") && evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr;
+}
+
 bool is_moved(std::string_view argument) {
   return argument.ends_with(')') && calls_move(argument);
 }
@@ -69,7 +74,7 @@ std::optional<Explanation> given_beside_moved(const Pair& pair, const Finding& f
     if (given.kind != trace::EvidenceKind::given_at || !is_changeable(given.at, finding)) continue;
     const std::string source = call_at(given.at);
     const auto call = split_call(source);
-    if (!call || is_moved(given.text)) continue;
+    if (!call || is_moved(given.text) || is_inside_object(pair.odd, given)) continue;
     const auto moved =
         std::ranges::find_if(call->arguments, [](const ArgumentText& one) { return is_moved(one.text); });
     if (moved == call->arguments.end()) continue;

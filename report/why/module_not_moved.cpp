@@ -80,6 +80,14 @@ const LineageStep* birth_of(const Operand& weight) {
   return weight.lineage.front().how == trace::How::derived ? &weight.lineage.front() : &weight.lineage.back();
 }
 
+// `model.resize(n)` of a model that is elsewhere by then: what the method makes goes into that, whoever has the method.
+bool is_method_called_on(const Frame& call, const Evidence& bound, const Operand& stayed) {
+  const std::string_view function = stayed.lineage.back().at.function;
+  const std::string_view method = function.substr(function.rfind('.') + 1);
+  const bool of_type = function.find('.') != function.npos && function.find('<') == function.npos;
+  return of_type && call.source.find(bound.text + "." + std::string(method) + "(") != std::string::npos;
+}
+
 // A method of the module that owns it, after that was made: `reset()` or `add_adapter()`, long after the move.
 bool made_anew(const Operand& stayed, const Evidence* bound) {
   const auto in_constructor = [](const Frame& call) { return call.function.ends_with("__init__"); };
@@ -143,6 +151,18 @@ Explanation left_by_children(const Evidence& children, const Operand& stayed, co
               "`module.buffers(recurse=False)`."}};
 }
 
+// `model[1] = Adapter(model[1])`: the module around children that were elsewhere by then makes weights of its own.
+Explanation made_around_moved(const Evidence& children, const Operand& stayed, const Operand& tensor) {
+  const LineageStep& made = stayed.lineage.back();
+  const std::string edit = with_argument(call_at(made.at), "device='" + tensor.device + "'");
+  return {cause_at(made.at, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                       " made in this line, on the CPU, by a `" + children.text + "` around modules that " +
+                       short_place(children.at) + " had moved to " + tensor.device + " by then."),
+          Fix{made.at.file, made.at.line,
+              "Make it on the device of a weight of those" + (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -154,15 +174,17 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (tensor == nullptr) return std::nullopt;
 
   const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
-  const bool anew = made_anew(*stayed, outermost) && is_changeable(stayed->lineage.back().at, finding);
-  if (anew) return made_by_method(*stayed, *tensor, finding);
   const Frame* later = made_later(*stayed, *tensor, outermost);
+  const bool by_method = later != nullptr && is_method_called_on(*later, *outermost, *stayed);
+  const bool anew = by_method || made_anew(*stayed, outermost);
+  if (anew && is_changeable(stayed->lineage.back().at, finding)) return made_by_method(*stayed, *tensor, finding);
   const Evidence* put = put_into_model(*stayed, *tensor, finding);
   // `setattr()` leaves no line that puts it; the constructor's put what was there before.
   const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);
   if (put != nullptr && !replaced) return put_unmoved(*put, *stayed, *tensor);
   if (const Evidence* children = place_of(*stayed, trace::EvidenceKind::children_moved_at, finding)) {
-    return left_by_children(*children, *stayed, *tensor);
+    if (later == nullptr) return left_by_children(*children, *stayed, *tensor);
+    if (is_changeable(stayed->lineage.back().at, finding)) return made_around_moved(*children, *stayed, *tensor);
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;

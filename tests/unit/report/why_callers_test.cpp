@@ -151,5 +151,36 @@ TEST_CASE("The call that does not move what another caller of the same helper mo
   }
 }
 
+TEST_CASE("What a method makes for a model that has been moved is put right where it is made") {
+  Finding finding = add("self.scores.weight", NameKind::parameter);
+  LineageStep made = created(line(13, "Growing.grow", "        wider = nn.Linear(4, labels)", "nn.Linear(4, labels)"));
+  made.calls = {line(45, "<module>", "    net.grow(5)")};
+  odd(finding).lineage = {made};
+  find(odd(finding), EvidenceKind::module_bound_at, line(42, "<module>", "net = Net(3).to(device)"), "net");
+  find(odd(finding), EvidenceKind::weights_elsewhere, {}, "cuda:0 6 of 8 Net");
+  find(odd(finding), EvidenceKind::module_put_at, line(23, "Net.__init__", "        self.scores = nn.Linear(4, 3)"),
+       "Net.scores");
+  CHECK(explained(finding).rule == "module_not_moved");
+  CHECK(cause_line(explained(finding)) == 13);
+
+  SECTION("and not what is made elsewhere and given to it") {
+    odd(finding).lineage[0].calls = {line(45, "<module>", "    net.take(wider(5))")};
+    CHECK(cause_line(explained(finding)) != 13);
+  }
+}
+
+TEST_CASE("The call that hands on what it has a copy of is the cause") {
+  Finding finding = add("batch['y']", NameKind::attribute);
+  odd(finding).lineage = {created(line(50, "<module>", "data = [{'y': torch.ones(3)}]", "torch.ones(3)"))};
+  find(odd(finding), EvidenceKind::copied_away,
+       line(18, "place", "    return {k: v.to(dev) for k, v in b.items()}", "v.to(dev)"), "cuda:0");
+  find(odd(finding), EvidenceKind::handed_on_at, line(34, "Loop.run", "            self.tell('ended', batch)"),
+       "batch for placed");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_behind");
+  CHECK(cause_line(told) == 34);
+  CHECK(told.fix->text == "Hand on `placed` instead of `batch`.");
+}
+
 }  // namespace
 }  // namespace devsan::report

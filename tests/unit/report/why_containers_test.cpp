@@ -77,6 +77,18 @@ TEST_CASE("What a function collects on the host in a container that it has just 
   CHECK(cause_line(told) == 8);
 }
 
+TEST_CASE("An object that is no tensor is not told to move itself where it is given beside what is moved") {
+  Finding finding = add("prior.scale", NameKind::attribute);
+  odd(finding).lineage = {created(line(37, "main", "    prior = Normal(0, torch.ones(3))", "torch.ones(3)"))};
+  const std::string call = "elbo(model, x.to(device), prior)";
+  find(odd(finding), EvidenceKind::given_at, line(44, "main", "    loss = " + call, call), "prior");
+  CHECK(explained(finding).rule == "left_out_of_move");
+  find(odd(finding), EvidenceKind::held_by_object, {}, "Normal.scale");
+  const Finding told = explained(finding);
+  CHECK(told.rule != "left_out_of_move");
+  CHECK(cause_line(told) == 37);
+}
+
 TEST_CASE("What a line that goes through a batch lets pass was left out, whoever made it") {
   Finding finding = add("batch['action']");
   odd(finding).lineage = {created(line(12, "Buffer.sample", "            batch[name] = torch.tensor(column)"))};

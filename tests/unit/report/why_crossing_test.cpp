@@ -209,6 +209,28 @@ TEST_CASE("A parameter of the module itself is left by a move of its children") 
   CHECK(cause_line(told) == 14);
 }
 
+TEST_CASE("A weight made around modules that were moved before is put right where it is made") {
+  Finding finding = add("self.down", NameKind::parameter);
+  LineageStep made =
+      created(line(7, "Adapted.__init__", "        self.down = nn.Parameter(torch.randn(2, 4))", "torch.randn(2, 4)"));
+  made.calls = {line(22, "<module>", "model[1] = Adapted(model[1])")};
+  odd(finding).lineage = {made};
+  find(odd(finding), EvidenceKind::module_bound_at, line(21, "<module>", "model = nn.Sequential(a, b).to(dev)"),
+       "model");
+  find(odd(finding), EvidenceKind::weights_elsewhere, {}, "cuda:0 4 of 6 Sequential");
+  find(odd(finding), EvidenceKind::children_moved_at, line(21, "<module>", "model = nn.Sequential(a, b).to(dev)"),
+       "Adapted");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 7);
+  CHECK_THAT(told.fix->text, Contains("`torch.randn(2, 4, device='cuda:0')`"));
+
+  SECTION("and is passed over by the move where it was there by then") {
+    odd(finding).lineage[0].calls = {line(20, "<module>", "b = Adapted(layer)")};
+    CHECK(cause_line(explained(finding)) == 21);
+  }
+}
+
 TEST_CASE("A part that comes into a moved model is put right where it is made") {
   Finding finding = add("self.words.weight", NameKind::parameter);
   LineageStep made = created(line(33, "resize", "    new = nn.Embedding(count, width)", "nn.Embedding(count, width)"));
@@ -221,6 +243,11 @@ TEST_CASE("A part that comes into a moved model is put right where it is made") 
   CHECK(cause_line(told) == 33);
   CHECK_THAT(told.fix->text, Contains("`nn.Embedding(count, width, device='cuda:0')`"));
 
+  SECTION("and given another device where it says one") {
+    odd(finding).lineage[0].at = line(33, "resize", "    new = nn.Embedding(count, width, device=rows.device)",
+                                      "nn.Embedding(count, width, device=rows.device)");
+    CHECK_THAT(explained(finding).fix->text, Contains("`nn.Embedding(count, width, device='cuda:0')`"));
+  }
   SECTION("not where the line that moves the model made it") {
     odd(finding).lineage[0].calls = {line(42, "<module>", "net = Net(3, 8).to(device)")};
     CHECK(cause_line(explained(finding)) == 42);

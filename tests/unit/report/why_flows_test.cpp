@@ -95,6 +95,33 @@ TEST_CASE("A cache that a call which has ended filled is told of though the fail
   CHECK(explained(finding).rule != "keyed_without_device");
 }
 
+TEST_CASE("A cache that the failing function filled is told of only where another call of that did") {
+  Finding finding = cached();
+  odd(finding).device = "cpu";
+  for (LineageStep& step : odd(finding).lineage) step.device = "cpu";
+  const Frame asked = line(8, finding.where->function.c_str(), "    grid = base_grid(4, 4, other.device)");
+  odd(finding).evidence.front().at = asked;
+  finding.stack = {*finding.where, line(71, "<module>", "net(frames)")};
+  odd(finding).lineage.back().calls = {asked, line(71, "<module>", "net(frames)")};
+  CHECK(explained(finding).rule != "keyed_without_device");
+  odd(finding).lineage.back().calls.back().line = 70;
+  CHECK(explained(finding).rule == "keyed_without_device");
+}
+
+TEST_CASE("A cache whose entries are made like a value asks for the device of that") {
+  Finding finding = cached();
+  odd(finding).device = "cpu";
+  for (LineageStep& step : odd(finding).lineage) step.device = "cpu";
+  odd(finding).lineage.back().calls = {line(61, "dry_run", "    net(zeros)")};
+  odd(finding).lineage.back().at = line(8, "base_grid", "        x = torch.arange(width, device=like.device)",
+                                        "torch.arange(width, device=like.device)");
+  odd(finding).evidence.front() = {EvidenceKind::device_from,
+                                   line(52, "Anchors.forward", "    return base_grid(4, 4, like=maps)"), "like"};
+  CHECK(explained(finding).rule == "keyed_without_device");
+  odd(finding).evidence.front().text = "sizes";
+  CHECK(explained(finding).rule != "keyed_without_device");
+}
+
 TEST_CASE("A cache whose entries are made on one device whatever is asked for needs no other key") {
   Finding finding = cached();
   odd(finding).lineage.back().at = line(8, "base_grid", "        x = torch.arange(width, device=\"cuda:0\")",
