@@ -32,22 +32,25 @@ inline void record_in_ring(ThreadState& state, trace::OperatorId op, const Opera
   __atomic_store_n(&ring->next, state.sequence, __ATOMIC_RELEASE);
 }
 
-[[gnu::always_inline]] inline void find_call_site(ThreadState& state, bool makes_values) noexcept {
+// Returns what the caches keep for the innermost frame; null where that is nothing.
+[[gnu::always_inline]] inline FrameMemo* find_call_site(ThreadState& state, bool makes_values) noexcept {
   OuterCall& outer = state.outer;
   outer.python = python_thread(state);
   if (outer.python == nullptr) {
     outer.frame = nullptr;
     outer.frame_word = &outer.frame;
     outer.site = {};
-    return;
+    return nullptr;
   }
   outer.frame_word = frame_word(outer.python);
   outer.frame = *outer.frame_word;
   if (outer.frame == state.backward_frame) {
     outer.site = state.backward_site;  // no Python ran since the engine was called, so the frames are the same
-    return;
+    return nullptr;
   }
-  outer.site = call_site(state.caches, current_frame(outer.python), makes_values);
+  FrameMemo* memo = nullptr;
+  outer.site = call_site(state.caches, current_frame(outer.python), makes_values, memo);
+  return memo;
 }
 
 // Whether nothing else refers to it: then it was made just now, by the operator that returned it.
@@ -105,7 +108,7 @@ OutermostCall::OutermostCall(trace::OperatorId op, const Operands& seen, bool ma
   ThreadState& state = state_;
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) [[unlikely]]
     start_thread(state);
-  find_call_site(state, makes_values);
+  memo_ = find_call_site(state, makes_values);
   record_in_ring(state, op, seen);
   if ((state.outer.site.marks & kOptimizerCode) != 0) count_optimizer_step();
   if (state.unhandled != nullptr) [[unlikely]]
@@ -160,7 +163,7 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
                         DeviceKey device, trace::How how) noexcept {
   const std::uint32_t calls = how == trace::How::derived ? 0 : callers(state_);
   const NodeWords node = node_words(parent, state_.outer.site.id, op_, device_slot(device), how, calls);
-  const trace::LineageId id = lineage_id(state_.caches, node);
+  const trace::LineageId id = lineage_id(state_.caches, memo_, node);
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 

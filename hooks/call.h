@@ -14,6 +14,7 @@
 namespace devsan::hooks {
 
 class OperandList;
+struct FrameMemo;
 
 // Whether an operator is running around this one. An operator can run Python (subclasses, modes, kernels written in
 // Python), and that Python calls operators of its own: they are outermost ones again. They show by an interpreter frame
@@ -81,6 +82,7 @@ class OutermostCall {
   ThreadState& state_;
   const Operands& seen_;
   OuterCall around_;  // the operator that runs around the Python that made this call; only where there is one
+  FrameMemo* memo_;   // of the innermost frame; null where the caches keep nothing for it
   const trace::OperatorId op_;
   const bool whole_site_;  // the site has the user's frame; otherwise the innermost one alone, until it is needed
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "hooks/often_read.h"
 #include "hooks/python_api.h"
 #include "hooks/python_frames.h"
 #include "hooks/spin_guard.h"
@@ -13,6 +14,7 @@
 namespace devsan::hooks {
 
 constinit CodeTable code_table{};
+DEVSAN_OFTEN_READ constinit std::atomic<std::uint32_t> CodeTable::generation_{0};
 
 namespace {
 

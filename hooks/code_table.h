@@ -62,7 +62,7 @@ class CodeTable {
   std::atomic<std::uintptr_t> entries_[kCapacity] = {};
   std::uint32_t numbers_[kCapacity] = {};
   std::uint32_t last_number_ = 0;
-  std::atomic<std::uint32_t> generation_{0};
+  static std::atomic<std::uint32_t> generation_;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
   const char* torch_directory_ = nullptr;
 };

@@ -3,15 +3,19 @@
 
 Every struct in ATen/ops/*_ops.h is one operator overload. Those whose `call` takes a tensor or a device get a wrapper
 (operator_wrapper.h makes it from the address of `call` alone). The list is split into shards, wrappers<k>.cpp, so that
-they compile side by side; the linker joins their tables (operator_table.h).
+they compile side by side; the linker joins their tables (operator_table.h). The first holds the common operators.
 """
 import argparse
 import pathlib
 import re
+from typing import NamedTuple
+
+from common_operators import COMMON
 
 STRUCT = re.compile(r"struct TORCH_API (\w+) \{(.*?)\n\};", re.S)
 CALL = re.compile(r"static (.*?) call\((.*?)\);", re.S)
 OPERAND = re.compile(r"\b(Tensor|TensorList|ITensorListRef|Device|Generator|Storage)\b")
+SCHEMA = re.compile(r'schema_str = "\w+(?:\.\w+)?\((.*)\) -> (.*?)";')
 TENSOR = re.compile(r"\bTensor(List)?\b.*\b(\w+)$")
 # What operators call the input of a module's forward, and the weights that it is put together with.
 INPUTS = ("input", "data")
@@ -27,35 +31,54 @@ def weight_of(parameters):
     return next((place for place, name in names if name in WEIGHTS), -1)
 
 
+def only_views(schema):
+    """Whether the operator takes one tensor and returns views of it, or that itself where nothing is to be done: it can
+    neither meet another device nor make a value by itself. What it calls to copy is an operator of its own."""
+    if not schema or schema[2] not in ("Tensor(a)", "Tensor(a)[]"):
+        return False
+    parameters = schema[1].split(", ")
+    tensors = [parameter for parameter in parameters if parameter.startswith("Tensor")]
+    told = any(kind in schema[1] for kind in ("ScalarType", "Device", "MemoryFormat"))
+    return len(tensors) == 1 and tensors[0].startswith(("Tensor(a) ", "Tensor(a -> *) ")) and not told
+
+
+class Operator(NamedTuple):
+    name: str
+    weight: int
+    only_views: bool
+
+
 def operators(include):
-    """(name, weight_of) of the operator structs that take a tensor or a device, in a fixed order."""
+    """The operator structs that take a tensor or a device, in a fixed order."""
     found = []
     for path in sorted((include / "ATen" / "ops").glob("*_ops.h")):
         for name, body in STRUCT.findall(path.read_text(encoding="utf-8")):
             call = CALL.search(body)
             if call and OPERAND.search(call[2]):
-                found.append((name, weight_of(call[2])))
+                found.append(Operator(name, weight_of(call[2]), only_views(SCHEMA.search(body))))
     return found
 
 
 def shard_source(operators, first_id):
-    entries = "\n".join(f"DEVSAN_OPERATOR({name}, {first_id + k}, {weight})"
-                        for k, (name, weight) in enumerate(operators))
+    entries = "\n".join(f"DEVSAN_OPERATOR({one.name}, {first_id + k}, {one.weight}, {int(one.only_views)})"
+                        for k, one in enumerate(operators))
     return f"""#include "hooks/operator_wrapper.h"
 
 namespace devsan::hooks {{
 
 namespace {{
 
-#define DEVSAN_OPERATOR(op, id, weight)                                               \\
-  {{reinterpret_cast<void*>(&at::_ops::op::call),                                      \\
-   reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id, weight>::Begin::entry)}},
+// torch calls those that only make views inside its others all the time.
+#define DEVSAN_OPERATOR(op, id, weight, only_views)                                   \\
+  {{.real = reinterpret_cast<void*>(&at::_ops::op::call),                              \\
+   .wrapper = reinterpret_cast<void*>(&Wrapper<&at::_ops::op::call, id, weight>::Begin::entry), \\
+   .on_demand = only_views}},
 DEVSAN_REPLACEMENTS const Replacement replacements[] = {{
 {entries}
 }};
 #undef DEVSAN_OPERATOR
 
-#define DEVSAN_OPERATOR(op, id, weight) {{at::_ops::op::name, at::_ops::op::overload_name, at::_ops::op::schema_str, id}},
+#define DEVSAN_OPERATOR(op, id, weight, only_views) {{at::_ops::op::name, at::_ops::op::overload_name, at::_ops::op::schema_str, id}},
 DEVSAN_OPERATOR_TEXTS const OperatorText texts[] = {{
 {entries}
 }};
@@ -77,12 +100,13 @@ def main():
     if not found:
         parser.error(f"no operators under {options.include}/ATen/ops: is this torch's include directory?")
     options.out.mkdir(parents=True, exist_ok=True)
-    size = -(-len(found) // options.shards)
-    for k in range(options.shards):
-        first = k * size
-        # Ids count from 1, as the trace's do.
-        source = shard_source(found[first:first + size], first + 1)
-        (options.out / f"wrappers{k}.cpp").write_text(source, encoding="utf-8")
+    common = [operator for operator in found if operator.name in COMMON]
+    others = [operator for operator in found if operator.name not in COMMON]
+    size = -(-len(others) // options.shards)
+    first_id = 1  # as the trace counts
+    for k, shard in enumerate([common, *(others[first:first + size] for first in range(0, len(others), size))]):
+        (options.out / f"wrappers{k}.cpp").write_text(shard_source(shard, first_id), encoding="utf-8")
+        first_id += len(shard)
     print(f"{len(found)} operators")
 
 

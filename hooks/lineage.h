@@ -32,6 +32,15 @@ inline trace::LineageId lineage_id(ThreadCaches* caches, const NodeWords& node) 
   return lineage_id_again(caches, node);
 }
 
+// The same; `memo` of the innermost frame is asked before the cache, and may be null.
+inline trace::LineageId lineage_id(ThreadCaches* caches, FrameMemo* memo, const NodeWords& node) noexcept {
+  if (memo == nullptr) return lineage_id(caches, node);
+  if (memo->node == node && memo->lineage != trace::LineageId::none) [[likely]]
+    return memo->lineage;
+  memo->node = node;
+  return memo->lineage = lineage_id(caches, node);
+}
+
 // The node that a node's chain begins with.
 trace::LineageId origin_of(trace::LineageId node) noexcept;
 

@@ -2,12 +2,13 @@
 
 #include <bit>
 
+#include "hooks/often_read.h"
 #include "hooks/spin_guard.h"
 #include "trace/recorder.h"
 
 namespace devsan::hooks {
 
-constinit std::atomic<std::uint64_t> attention{0};
+DEVSAN_OFTEN_READ constinit std::atomic<std::uint64_t> attention{0};
 constinit PendingCopies pending_copies{};
 
 namespace {

@@ -5,9 +5,11 @@
 
 #include <cstring>
 
+#include "hooks/often_read.h"
+
 namespace devsan::hooks {
 
-FrameLayout frame_layout;
+DEVSAN_OFTEN_READ constinit FrameLayout frame_layout;
 CodeMembers code_members;
 
 namespace {

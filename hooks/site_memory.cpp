@@ -22,7 +22,7 @@ namespace {
 
 // From one census to the next: this many nanoseconds, and as many times what the last one took.
 constexpr std::int64_t kLeastInterval = 20'000'000;
-constexpr std::int64_t kCostFactor = 1000;
+constexpr std::int64_t kCostFactor = 2000;
 
 // The first ones of a process come sooner, for the sake of short runs: a growth shows in some twenty of them.
 struct EarlyCensuses {

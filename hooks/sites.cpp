@@ -134,6 +134,27 @@ const void* find_user_frame(ThreadCaches* caches, const void* innermost, std::ui
   return innermost;
 }
 
+FrameMemo first_seen(std::uintptr_t instruction, std::uint32_t generation, bool has_site, CallSite site) noexcept {
+  return {instruction, generation, has_site, site, trace::SiteId::none, trace::LineageId::none, 0, {}};
+}
+
+FrameMemo& frame_to_fill(ThreadCaches* caches, std::uintptr_t instruction) noexcept {
+  FrameMemo& known = caches->frame(instruction);
+  return known.instruction == instruction ? known : caches->vacant_frame(instruction);
+}
+
+// By the caches, where the last call from the innermost frame was another one.
+trace::SiteId known_site(ThreadCaches* caches, const void* innermost, const void* user) noexcept {
+  const std::uintptr_t innermost_at = instruction_address(innermost);
+  const std::uintptr_t user_at = instruction_address(user);
+  SiteMemo& memo = caches->site(innermost_at, user_at);
+  const std::uint32_t generation = code_table.generation();
+  if (memo.innermost != innermost_at || memo.user != user_at || memo.generation != generation) {
+    memo = {innermost_at, user_at, generation, site_index.find_or_add(innermost, user)};
+  }
+  return memo.site;
+}
+
 }  // namespace
 
 const void* innermost_frame(const void* frame) noexcept {
@@ -144,17 +165,16 @@ const void* innermost_frame(const void* frame) noexcept {
   return nullptr;
 }
 
-CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t marks) noexcept {
+CallSite walked_site(ThreadCaches* caches, FrameMemo& memo, const void* frame) noexcept {
+  std::uint32_t marks = memo.site.marks;
   const void* user = known_user_frame(caches->chain(frame_code(frame)), frame, marks);
   if (user == nullptr) user = find_user_frame(caches, frame, marks);
-  const std::uintptr_t innermost_at = instruction_address(frame);
   const std::uintptr_t user_at = instruction_address(user);
-  SiteMemo& memo = caches->site(innermost_at, user_at);
-  const std::uint32_t generation = code_table.generation();
-  if (memo.innermost != innermost_at || memo.user != user_at || memo.generation != generation) [[unlikely]] {
-    memo = {innermost_at, user_at, generation, site_index.find_or_add(frame, user)};
+  if (memo.user != user_at) {
+    memo.user = user_at;
+    memo.whole_site = known_site(caches, frame, user);
   }
-  return {memo.site, marks};
+  return {memo.whole_site, marks};
 }
 
 trace::SiteId site_of_frame(const void* frame) noexcept {
@@ -172,15 +192,15 @@ CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) no
   if (alone) {
     const CallSite site{site_index.find_or_add(innermost, innermost), marks};
     const std::uintptr_t at = instruction_address(innermost);
-    if (memorable) caches->frame(at) = {at, generation, true, site};
+    if (memorable) frame_to_fill(caches, at) = first_seen(at, generation, true, site);
     return site;
   }
   if (memorable) {
     const std::uintptr_t at = instruction_address(innermost);
-    FrameMemo& memo = caches->frame(at);
+    FrameMemo& memo = frame_to_fill(caches, at);
     const bool holds = memo.instruction == at && memo.generation == generation;
-    if (!holds) memo = {at, generation, false, {trace::SiteId::none, marks}};
-    return walked_site(caches, innermost, marks);
+    if (!holds) memo = first_seen(at, generation, false, {trace::SiteId::none, marks});
+    return walked_site(caches, memo, innermost);
   }
   const void* user = find_user_frame(nullptr, innermost, marks);
   return {site_index.find_or_add(innermost, user), marks};

@@ -10,12 +10,14 @@
 
 namespace devsan::hooks {
 
+struct FrameMemo;
+
 // The innermost frame that runs Python code, from `frame` outwards; null where there is none.
 const void* innermost_frame(const void* frame) noexcept;
 
 // The site of a call from `frame`, the innermost, which runs torch's code, and from the first frame outside torch.
-// `marks`: those of the innermost frame's code.
-CallSite walked_site(ThreadCaches* caches, const void* frame, std::uint32_t marks) noexcept;
+// `memo`: what is known of the innermost frame.
+CallSite walked_site(ThreadCaches* caches, FrameMemo& memo, const void* frame) noexcept;
 
 // The site of a frame by itself, which is no torch's.
 trace::SiteId site_of_frame(const void* frame) noexcept;

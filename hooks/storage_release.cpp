@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hooks/often_read.h"
 #include "hooks/origin_table.h"
 #include "hooks/pending_copies.h"
 
@@ -16,12 +17,12 @@ extern "C" __attribute__((weak)) void* storage_impl_vtable[] __asm__("_ZTVN3c101
 namespace devsan::hooks {
 
 constinit OriginTable origin_table{};
-const void* watched_table = nullptr;
+DEVSAN_OFTEN_READ constinit const void* watched_table = nullptr;
 
 namespace {
 
 using Destructor = void (*)(void*);
-Destructor real_deleting_destructor = nullptr;
+DEVSAN_OFTEN_READ constinit Destructor real_deleting_destructor = nullptr;
 
 [[gnu::noinline, gnu::cold]] void delete_storage_of_copy(void* storage) {
   pending_copies.forget_storage(storage);

@@ -21,14 +21,6 @@ struct alignas(32) SiteMemo {
   trace::SiteId site;
 };
 
-// What is known of an innermost frame by itself: its marks, and, where it was asked for, the site of that frame alone.
-struct alignas(32) FrameMemo {
-  std::uintptr_t instruction;
-  std::uint32_t generation;
-  bool has_site;
-  CallSite site;
-};
-
 // The code objects of the frames from the innermost (without it) to the user's: while they are the same, so are their
 // marks, and the last of them is the user's.
 struct alignas(128) ChainMemo {
@@ -56,11 +48,35 @@ struct alignas(32) LineageMemo {
   trace::LineageId id;
 };
 
+// All that most operators look for, by the instruction of the innermost frame: in one cache line, since each that the
+// program's own work has pushed out has to be waited for.
+struct alignas(64) FrameMemo {
+  std::uintptr_t instruction;
+  std::uint32_t generation;
+  bool has_site;  // site.id is the one of that frame alone; its marks are known in any case
+  CallSite site;
+  trace::SiteId whole_site;  // the last one with a user's frame, as in SiteMemo,
+  trace::LineageId lineage;  // and the last node that was made there, as in LineageMemo
+  std::uintptr_t user;
+  NodeWords node;
+};
+static_assert(sizeof(FrameMemo) == 64);
+
 struct ThreadCaches {
   // For the calling thread, perhaps those that a dead thread left; null when all are in use, or memory is short.
   static ThreadCaches* claim(std::uint32_t tid) noexcept;
 
-  FrameMemo& frame(std::uintptr_t instruction) noexcept { return frames[(instruction * kSpread) >> 55]; }
+  // Two instructions may have their places at one: where the first of the two holds another, the second is the place.
+  FrameMemo& frame(std::uintptr_t instruction) noexcept {
+    const std::size_t first = (instruction * kSpread) >> 55;
+    return frames[frames[first].instruction == instruction ? first : first ^ 1];
+  }
+  // Where to remember what frame() does not have.
+  FrameMemo& vacant_frame(std::uintptr_t instruction) noexcept {
+    const std::size_t first = (instruction * kSpread) >> 55;
+    const bool free = frames[first].generation != code_table.generation();
+    return frames[free ? first : first ^ 1];
+  }
 
   SiteMemo& site(std::uintptr_t innermost, std::uintptr_t user) noexcept {
     return sites[((innermost ^ user << 7) * kSpread) >> 55];
@@ -87,18 +103,26 @@ struct ThreadCaches {
 
 // Where the operator that `frame` calls was called from. `whole`: with the user's frame, which has to be walked to
 // where the innermost one is torch's; otherwise the innermost frame alone counts. The site is `none` where there are no
-// Python frames or the trace is full.
-[[gnu::always_inline]] inline CallSite call_site(ThreadCaches* caches, const void* frame, bool whole) noexcept {
+// Python frames or the trace is full. `memo` becomes what the caches keep for the frame; null where that is nothing.
+[[gnu::always_inline]] inline CallSite call_site(ThreadCaches* caches, const void* frame, bool whole,
+                                                 FrameMemo*& memo) noexcept {
+  memo = nullptr;
   if (caches != nullptr && frame != nullptr) [[likely]] {
     const std::uintptr_t instruction = instruction_address(frame);
-    const FrameMemo& alone = caches->frame(instruction);
-    if (alone.instruction == instruction && alone.generation == code_table.generation()) [[likely]] {
-      if (whole && (alone.site.marks & kTorchCode) != 0) return walked_site(caches, frame, alone.site.marks);
-      if (alone.has_site) [[likely]]
-        return alone.site;
+    FrameMemo& known = caches->frame(instruction);
+    if (known.instruction == instruction && known.generation == code_table.generation()) [[likely]] {
+      memo = &known;
+      if (whole && (known.site.marks & kTorchCode) != 0) return walked_site(caches, known, frame);
+      if (known.has_site) [[likely]]
+        return known.site;
     }
   }
   return call_site_again(caches, frame, whole);
+}
+
+inline CallSite call_site(ThreadCaches* caches, const void* frame, bool whole) noexcept {
+  FrameMemo* memo = nullptr;
+  return call_site(caches, frame, whole, memo);
 }
 
 }  // namespace devsan::hooks

@@ -39,7 +39,7 @@ class ReplacementIndex {
 
   static constexpr std::size_t kMaxNameOnly = 8;
   static constexpr std::size_t kMaxInTables = 8;
-  static constexpr std::size_t kMaxOnDemand = 4;
+  static constexpr std::size_t kMaxOnDemand = 1024;
 
   PageMemory entries_memory_;
   PageMemory buckets_memory_;

@@ -98,8 +98,8 @@ def counted(library: str, repeats: int) -> None:
 
 
 def has_census(profile: Profile) -> bool:
-    """Whether the hooks looked at all live storages, which they do when a thousandth of the time has paid for it: as slow
-    as all is under callgrind, one may fall into any step."""
+    """Whether the hooks looked at all live storages, which they do when half a thousandth of the time has paid for it:
+    as slow as all is under callgrind, one may fall into any step."""
     return any(CENSUS in function for _, function in profile.own)
 
 
