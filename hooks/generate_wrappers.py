@@ -102,7 +102,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     common = [operator for operator in found if operator.name in COMMON]
     others = [operator for operator in found if operator.name not in COMMON]
-    size = -(-len(others) // options.shards)
+    size = max(-(-len(others) // options.shards), 1)
     first_id = 1  # as the trace counts
     for k, shard in enumerate([common, *(others[first:first + size] for first in range(0, len(others), size))]):
         (options.out / f"wrappers{k}.cpp").write_text(shard_source(shard, first_id), encoding="utf-8")
