@@ -28,8 +28,23 @@ struct AttributeStore {
   bool constant = false;           // None, or a number: no tensor, and nothing that leads to one
 };
 
+// `setattr(receiver, "name", value)`, `object.__setattr__(receiver, "name", value)`: the places of the names.
+std::vector<AttributeStore> stores_by_call(const void* code, const void* name) {
+  std::vector<AttributeStore> stores;
+  const ByteCode byte_code(code);
+  const auto& all = byte_code.instructions();
+  for (std::size_t k = 2; k + 1 < all.size(); ++k) {
+    if (all[k].operation != Operation::load_constant || !same_name(all[k].operand, name)) continue;
+    if (all[k - 1].operation != Operation::load_variable) continue;
+    if (!loads_name(all[k - 2], "setattr") && !loads_name(all[k - 2], "__setattr__")) continue;
+    stores.push_back({all[k].offset, all[k - 1].operand, all[k + 1].operation == Operation::load_constant});
+  }
+  return stores;
+}
+
 std::vector<AttributeStore> stores_of_attribute(const void* code, const void* name) {
   std::vector<AttributeStore> stores;
+  if (mentions_text(code, "setattr") || mentions_text(code, "__setattr__")) stores = stores_by_call(code, name);
   if (!mentions(code, name)) return stores;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();

@@ -128,6 +128,7 @@ class CachingFunction {
  private:
   // Itself: the key of `device=x.device` is not made of a device because it is made of `x.shape`.
   bool is_given_as_device(const std::string& name) const {
+    if (name.find("dtype") != name.npos) return false;  // `.to(dtype)`
     for (int k = begin_ + 1; k < end_; ++k) {
       for (const std::string before : {"device=", ".to("}) {
         const std::size_t at = lines_[k].find(before + name);

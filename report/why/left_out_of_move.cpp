@@ -6,10 +6,12 @@
 
 #include "report/call_text.h"
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -97,12 +99,56 @@ const Frame* applied_at(const Evidence& sibling, const Pair& pair, const Finding
   return &move->calls.front();
 }
 
+// Whether a text has the variable by itself: neither a part of a longer name nor followed by an attribute.
+bool has_as_it_is(std::string_view text, std::string_view variable) {
+  for (std::size_t at = text.find(variable); at != text.npos; at = text.find(variable, at + 1)) {
+    const std::size_t end = at + variable.size();
+    const auto joins = [&](std::size_t k) { return k < text.size() && (trace::is_word(text[k]) || text[k] == '.'); };
+    if (!(at > 0 && joins(at - 1)) && !joins(end)) return true;
+  }
+  return false;
+}
+
+// Where a move was made by a statement that returns its result, in the same function as `made`. Null where it was not.
+const Frame* moving_return(const LineageStep& move, const Frame& made) {
+  const auto is_it = [&](const Frame& place) {
+    return same_function(place, made) && place.line > made.line && statement_of(place.source).starts_with("return ");
+  };
+  if (is_it(move.at)) return &move.at;
+  const auto call = std::ranges::find_if(move.calls, is_it);
+  return call != move.calls.end() ? &*call : nullptr;
+}
+
+// `w = w / w.max()` and `return rows.to(device), w`: one call gave both, and its function moves the one alone.
+std::optional<Explanation> returned_beside_moved(const Pair& pair, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
+  const Frame& made = pair.odd.lineage.front().at;
+  const auto assigned = split_assignment(made.source);
+  if (!assigned) return std::nullopt;
+  const std::string variable(assigned->target);
+  for (const LineageStep& move : pair.wanted.lineage) {
+    const auto gave_both = [&](const Frame& call) { return same_line(call, bound->at); };
+    if (move.how != trace::How::moved || move.device != pair.wanted.device) continue;
+    const Frame* place = std::ranges::any_of(move.calls, gave_both) ? moving_return(move, made) : nullptr;
+    if (place == nullptr || !is_changeable(*place, finding) || !has_as_it_is(place->source, variable)) continue;
+    const std::string device = spoken_device(pair.wanted.device);
+    return Explanation{
+        cause_at(*place, pair.odd,
+                 "This line moves something of what it returns to " + device + ", and hands back `" + variable +
+                     "` as it is, on " + spoken_device(pair.odd.device) + "."),
+        Fix{place->file, place->line, "Return it there, too: `" + variable + ".to('" + pair.wanted.device + "')`."}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   if (auto given = given_beside_moved(*pair, finding)) return given;
+  if (auto returned = returned_beside_moved(*pair, finding)) return returned;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
   // The same, where a helper function moves the others, one by one.

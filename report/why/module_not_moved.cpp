@@ -163,6 +163,30 @@ Explanation made_around_moved(const Evidence& children, const Operand& stayed, c
               "Make it on the device of a weight of those" + (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
 }
 
+// Whether a weight was made behind this line of a function that has run that far.
+bool is_made_after(const Operand& weight, const Frame& place) {
+  if (weight.lineage.empty()) return false;
+  const LineageStep& made = weight.lineage.back();
+  const auto behind = [&](const Frame& call) { return same_function(call, place) && call.line > place.line; };
+  return behind(made.at) || std::ranges::any_of(made.calls, behind);
+}
+
+std::optional<Explanation> explained_by_children(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const Evidence* children = place_of(stayed, trace::EvidenceKind::children_moved_at, finding);
+  if (children == nullptr) return std::nullopt;
+  if (!is_made_after(stayed, children->at)) return left_by_children(*children, stayed, tensor);
+  const Frame& made = stayed.lineage.back().at;
+  if (!is_constructor(made) || !is_changeable(made, finding)) return std::nullopt;
+  return made_around_moved(*children, stayed, tensor);
+}
+
+// `m.running_mean = torch.zeros(n)` of a model that was moved where it was made, by whoever.
+bool put_where_made(const Operand& stayed, const Evidence& bound, const Finding& finding) {
+  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
+  const Frame& made = stayed.lineage.back().at;
+  return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.source);
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -182,9 +206,9 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   // `setattr()` leaves no line that puts it; the constructor's put what was there before.
   const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);
   if (put != nullptr && !replaced) return put_unmoved(*put, *stayed, *tensor);
-  if (const Evidence* children = place_of(*stayed, trace::EvidenceKind::children_moved_at, finding)) {
-    if (later == nullptr) return left_by_children(*children, *stayed, *tensor);
-    if (is_changeable(stayed->lineage.back().at, finding)) return made_around_moved(*children, *stayed, *tensor);
+  if (auto by_children = explained_by_children(*stayed, *tensor, finding)) return by_children;
+  if (later != nullptr && put_where_made(*stayed, *outermost, finding)) {
+    return made_for_moved(stayed->lineage.back(), *outermost, *stayed, *tensor);
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;

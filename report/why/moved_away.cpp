@@ -31,6 +31,12 @@ bool is_left_by_module(const LineageStep& move, const Pair& pair, const Finding&
   return kept && on_accelerator(pair.odd) && moved_on != nullptr && moves_module(*moved_on);
 }
 
+// It was where it should be by then, and a line took what it came with from there to where it is missed now.
+bool was_passed_over(const Pair& pair, const Finding& finding) {
+  return on_accelerator(pair.odd) && on_accelerator(pair.wanted) &&
+         place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding) != nullptr;
+}
+
 Explanation told_to_move(const Decision& decided, const LineageStep& move, const Pair& pair, const Finding& finding) {
   RootCause cause =
       cause_at(decided.at, pair.odd,
@@ -59,7 +65,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
-  if (is_left_by_module(*move, *pair, finding)) return std::nullopt;
+  if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,

@@ -228,7 +228,7 @@ class Other:
 
 
 def by_name(holder):
-    setattr(holder, "named", torch.ones(3))
+    setattr(holder, "named", torch.ones(3))  # @set by name
 
 
 holder = Holder()
@@ -256,7 +256,7 @@ def test_the_line_that_stored_the_attribute_is_told(run_python):
         "buffer": [],
         "viewed mask": [("set mask", "Holder.mask")],
         "late": [("set late", "Holder.late")],
-        "named": [],
+        "named": [("set by name", "Holder.named")],
     }
     assert {mark: evidence.of(mark, "attribute-set-at") for mark in expected} == expected
 

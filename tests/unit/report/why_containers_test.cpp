@@ -217,4 +217,29 @@ TEST_CASE("Who keeps what was read to the host as it came has to move it") {
 }
 
 }  // namespace
+TEST_CASE("What a function returns as it is, beside what it moves, is told of at the return") {
+  Finding finding = add("ratios");
+  const Frame call = line(25, "<module>", "(states, rewards), ratios = memory.draw(8, device)");
+  const Frame gives = line(18, "Memory.draw", "        return [p.to(onto) for p in parts], ratios", "p.to(onto)");
+  odd(finding).lineage = {derived(line(17, "Memory.draw", "        ratios = ratios / ratios.mean()")),
+                          created(line(9, "Memory.__init__", "        self.old = torch.full((n,), 0.25)"))};
+  find(odd(finding), EvidenceKind::bound_at, call, "ratios");
+  LineageStep move = moved(line(18, "Memory.draw.<locals>.<listcomp>", gives.source, "p.to(onto)"), "cuda:0");
+  move.calls = {gives, call};
+  wanted(finding).lineage = {derived(line(27, "<module>", "error = rewards - critic(states)")), move};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "left_out_of_move");
+  CHECK(cause_line(told) == 18);
+  CHECK_THAT(told.fix->text, Contains("`ratios.to('cuda:0')`"));
+
+  SECTION("but not where it returns something made of it") {
+    wanted(finding).lineage[1].at.source = "        return [p.to(onto) for p in parts], ratios.sum()";
+    CHECK(explained(finding).rule != "left_out_of_move");
+  }
+  SECTION("or where another call gave what was moved") {
+    wanted(finding).lineage[1].calls[1] = line(24, "<module>", "(states, rewards), _ = memory.draw(8, device)");
+    CHECK(explained(finding).rule != "left_out_of_move");
+  }
+}
+
 }  // namespace devsan::report

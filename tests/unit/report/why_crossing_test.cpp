@@ -207,6 +207,11 @@ TEST_CASE("A parameter of the module itself is left by a move of its children") 
   const Finding told = explained(finding);
   CHECK(told.rule == "module_not_moved");
   CHECK(cause_line(told) == 14);
+
+  SECTION("but not one that was made after that move") {
+    odd(finding).lineage = {created(line(16, "dispatch", "    new = torch.randn(2, 4)", "torch.randn(2, 4)"))};
+    CHECK(cause_line(explained(finding)) == 16);
+  }
 }
 
 TEST_CASE("A weight made around modules that were moved before is put right where it is made") {
@@ -228,6 +233,26 @@ TEST_CASE("A weight made around modules that were moved before is put right wher
   SECTION("and is passed over by the move where it was there by then") {
     odd(finding).lineage[0].calls = {line(20, "<module>", "b = Adapted(layer)")};
     CHECK(cause_line(explained(finding)) == 21);
+  }
+}
+
+TEST_CASE("What a line makes and puts into a moved model is put right there") {
+  Finding finding = add("part.left", NameKind::buffer);
+  const Frame put = line(26, "restart", "            part.left = torch.randn(n)", "torch.randn(n)");
+  LineageStep made = created(put);
+  made.calls = {line(32, "<module>", "restart(critic)")};
+  odd(finding).lineage = {made};
+  find(odd(finding), EvidenceKind::attribute_set_at, put, "Bounded.left");
+  find(odd(finding), EvidenceKind::module_bound_at, line(29, "<module>", "critic = Critic().to(device)"), "critic");
+  find(odd(finding), EvidenceKind::weights_elsewhere, {}, "cuda:0 4 of 6 Critic");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 26);
+  CHECK_THAT(told.fix->text, Contains("`torch.randn(n, device='cuda:0')`"));
+
+  SECTION("but not where it was made elsewhere") {
+    odd(finding).lineage[0].at = line(20, "draw", "    return torch.randn(n)", "torch.randn(n)");
+    CHECK(cause_line(explained(finding)) == 32);
   }
 }
 
