@@ -203,7 +203,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const bool anew = by_method || made_anew(*stayed, outermost);
   if (anew && is_changeable(stayed->lineage.back().at, finding)) return made_by_method(*stayed, *tensor, finding);
   const Evidence* put = put_into_model(*stayed, *tensor, finding);
-  // `setattr()` leaves no line that puts it; the constructor's put what was there before.
+  // `setattr()` by a name that is put together leaves no line; the constructor's put what was there before.
   const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);
   if (put != nullptr && !replaced) return put_unmoved(*put, *stayed, *tensor);
   if (auto by_children = explained_by_children(*stayed, *tensor, finding)) return by_children;
