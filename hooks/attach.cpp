@@ -9,6 +9,7 @@
 #include "hooks/boxed_call.h"
 #include "hooks/code_table.h"
 #include "hooks/host_access.h"
+#include "hooks/large_page.h"
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
 #include "hooks/pending_copies.h"
@@ -86,8 +87,6 @@ constexpr DeviceWatch kDeviceWatch = {
 
 Runtime runtime;
 
-std::atomic<trace::DeviceSlot> device_slots[1 << 16];
-
 trace::DeviceSlot intern_device(DeviceKey key) noexcept {
   const c10::Device device = device_of_key(key);
   char name[64];
@@ -96,7 +95,7 @@ trace::DeviceSlot intern_device(DeviceKey key) noexcept {
                          ? std::snprintf(name, sizeof name, "%s:%d", type, int{device.index()})
                          : std::snprintf(name, sizeof name, "%s", type);
   const trace::DeviceSlot slot = runtime.recorder->intern_device({name, static_cast<std::size_t>(length)});
-  device_slots[key & 0xffff].store(slot, std::memory_order_relaxed);
+  large_page->device_slots[key & 0xffff].store(slot, std::memory_order_relaxed);
   return slot;
 }
 
@@ -106,6 +105,10 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
     const devsan::HostServices* host) {
   using namespace devsan::hooks;
   if (host->abi != devsan::kHooksAbi) return nullptr;
+  if (!LargePage::make()) {
+    host->say("no memory for what is remembered of tensors: nothing is recorded");
+    return nullptr;
+  }
   runtime.host = host;
   runtime.recorder = host->recorder;
   runtime.epoch_page = host->recorder->epoch_page();

@@ -17,9 +17,9 @@
 #include "hooks/callers.h"
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
+#include "hooks/large_page.h"
 #include "hooks/lineage.h"
 #include "hooks/operator_table.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/schema_operators.h"
@@ -157,7 +157,7 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
   }
   if (operands_.seen.first != nullptr) {
     if (const c10::StorageImpl* storage = TensorFields::storage(operands_.seen.first)) {
-      parent_ = origin_table.find(storage);
+      parent_ = origin_table().find(storage);
     }
   }
   if (operands_.differ) {
@@ -194,10 +194,10 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
   const ThreadState& state = thread_state();
   const trace::SiteId site = state.outer.site.id;
   // An operator of the custom operator's own kernel has tagged it, in C++ behind the same line.
-  if (const trace::LineageId known = origin_table.find(storage); known != trace::LineageId::none) {
+  if (const trace::LineageId known = origin_table().find(storage); known != trace::LineageId::none) {
     const trace::LineageNode inner = runtime.recorder->lineage(known);
     if (inner.site != site || inner.op == op_.id) return;
-    origin_table.erase(storage);
+    origin_table().erase(storage);
   }
   const DeviceKey device = TensorFields::device(result);
   trace::How how = trace::How::created;
@@ -206,7 +206,7 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
     how = device == operands_.seen.device ? trace::How::derived : trace::How::moved;
     parent = parent_;
   }
-  auto* vacancy = origin_table.vacancy(storage);
+  auto* vacancy = origin_table().vacancy(storage);
   const std::uint32_t calls = how == trace::How::derived ? 0 : callers(state);
   const NodeWords node = node_words(parent, site, op_.id, device_slot(device), how, calls);
   const trace::LineageId id = lineage_id(state.caches, node);

@@ -5,10 +5,10 @@
 #include "hooks/backward.h"
 #include "hooks/callers.h"
 #include "hooks/code_table.h"
+#include "hooks/large_page.h"
 #include "hooks/lineage.h"
 #include "hooks/meeting.h"
 #include "hooks/operator_table.h"
-#include "hooks/origin_table.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/storage_release.h"
@@ -151,7 +151,7 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
   if (seen_.first != nullptr && (device == seen_.device || !is_factory(op_))) {
     how = device == seen_.device ? trace::How::derived : trace::How::moved;
     if (const c10::StorageImpl* source = TensorFields::storage(seen_.first)) {
-      parent = origin_table.find(source);
+      parent = origin_table().find(source);
       if (how == trace::How::moved) [[unlikely]]
         note_copy(source, Copied::away, {state_.outer.site.id, callers(state_), device_slot(device)});
     }
@@ -171,7 +171,7 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
   const c10::StorageImpl* storage = TensorFields::storage(result);
   if (storage == nullptr || (seen_.first != nullptr && storage == TensorFields::storage(seen_.first))) return true;
   if (!tells_when_it_dies(storage)) return true;
-  auto* vacancy = origin_table.vacancy(storage);
+  auto* vacancy = origin_table().vacancy(storage);
   if (vacancy == nullptr) return true;
   if (!is_sole(storage) || !is_sole(result)) return false;
   give_origin(vacancy, storage, result);
@@ -186,7 +186,7 @@ void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const Arg
   const c10::StorageImpl* storage = TensorFields::storage(result);
   StorageSearch search(storage);
   arguments.visit(search);
-  auto* vacancy = origin_table.vacancy(storage);
+  auto* vacancy = origin_table().vacancy(storage);
   if (!search.found && vacancy != nullptr) give_origin(vacancy, storage, result);
 }
 
@@ -212,7 +212,7 @@ void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noex
 void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
   if (storage == nullptr || !tells_when_it_dies(storage)) return;
-  auto* vacancy = origin_table.vacancy(storage);
+  auto* vacancy = origin_table().vacancy(storage);
   if (vacancy == nullptr) return;
   if (!whole_site_) find_call_site(state_, true);
   const trace::Position innermost = runtime.recorder->site(state_.outer.site.id).innermost;
@@ -225,15 +225,15 @@ void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
 
 void OutermostCall::copied(const c10::StorageImpl* to, const c10::StorageImpl* from) noexcept {
   if ((state_.outer.site.marks & kTorchCode) == 0 || !tells_when_it_dies(to)) return;
-  const trace::LineageId made = origin_table.find(to);
+  const trace::LineageId made = origin_table().find(to);
   if (made != trace::LineageId::none) {  // by a factory, for this copy; otherwise it is some older storage
     const trace::LineageNode node = runtime.recorder->lineage(made);
     if (node.how != trace::How::created || !same_line(node.site, state_.outer.site.id)) return;
-    origin_table.erase(to);
+    origin_table().erase(to);
   }
-  auto* vacancy = origin_table.vacancy(to);
+  auto* vacancy = origin_table().vacancy(to);
   const trace::How how = to->device() == from->device() ? trace::How::derived : trace::How::moved;
-  tag(vacancy, to, origin_table.find(from), device_key(to->device()), how);
+  tag(vacancy, to, origin_table().find(from), device_key(to->device()), how);
 }
 
 template <class Arguments>

@@ -3,7 +3,7 @@
 #include <array>
 #include <atomic>
 
-#include "hooks/origin_table.h"
+#include "hooks/large_page.h"
 #include "hooks/spin_guard.h"
 #include "hooks/storage_release.h"
 
@@ -33,19 +33,19 @@ void note_copy(const c10::StorageImpl* source, Copied how, const Copy& copy) noe
   const SpinGuard guard(lock);
   if (!guard.held()) return;
   auto& all = entries_of(source);
-  if (!origin_table.copied(source)) {  // what is written of this address is of a storage that has died
+  if (!origin_table().copied(source)) {  // what is written of this address is of a storage that has died
     for (Entry& entry : all) {
       if (entry.source == source) entry = {};
     }
   }
   all[static_cast<std::size_t>(how)] = {source, copy};
-  origin_table.mark_copied(source);
+  origin_table().mark_copied(source);
 }
 
 std::optional<Copy> find_copy(const c10::StorageImpl* source, Copied how) noexcept {
   const SpinGuard guard(lock);
   const Entry& entry = entries_of(source)[static_cast<std::size_t>(how)];
-  if (!guard.held() || !origin_table.copied(source) || entry.source != source) return std::nullopt;
+  if (!guard.held() || !origin_table().copied(source) || entry.source != source) return std::nullopt;
   return entry.copy;
 }
 

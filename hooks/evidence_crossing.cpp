@@ -10,8 +10,8 @@
 #include "hooks/call_frames.h"
 #include "hooks/code_api.h"
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/module_weights.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
@@ -54,7 +54,7 @@ Carrier carrier_of(const Inquiry& inquiry, std::size_t operand, const void* fram
     if (one.object == inquiry.identities[operand].object) return true;
     const c10::StorageImpl* storage = TensorFields::storage(one.tensor);
     if (storage == nullptr || device_slot(TensorFields::device(one.tensor)) != record.device) return false;
-    const trace::LineageId tag = origin_table.find(storage);
+    const trace::LineageId tag = origin_table().find(storage);
     return tag != trace::LineageId::none && std::ranges::find(history, tag) != history.end();
   };
   Carrier carrier;

@@ -9,8 +9,8 @@
 #include "hooks/code_api.h"
 #include "hooks/code_names.h"
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/module_weights.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -35,7 +35,7 @@ bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
   const trace::Position function = position_of(code, 0);
   return std::ranges::any_of(arguments, [&](const ArgumentTensor& one) {
     const c10::StorageImpl* storage = TensorFields::storage(one.tensor);
-    const trace::LineageId tag = storage != nullptr ? origin_table.find(storage) : trace::LineageId::none;
+    const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
     if (tag == trace::LineageId::none) return false;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
     if (node.how != trace::How::moved) return false;

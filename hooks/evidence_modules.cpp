@@ -8,9 +8,9 @@
 
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/module_weights.h"
 #include "hooks/optimizer_state.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
@@ -156,7 +156,7 @@ class MovedChildren final : public LinkVisitor {
     }
     const c10::TensorImpl* tensor = link.kind == LinkKind::parameter ? inquiry_.search.tensor_at(object) : nullptr;
     const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
-    if (storage != nullptr) note(runtime.recorder->lineage(origin_table.find(storage)));
+    if (storage != nullptr) note(runtime.recorder->lineage(origin_table().find(storage)));
     return true;
   }
 

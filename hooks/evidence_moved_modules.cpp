@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/listing.h"
 #include "hooks/module_weights.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
@@ -35,7 +35,7 @@ trace::LineageId history_of_weights(const ObjectSearch& search, const void* modu
   trace::LineageId found = trace::LineageId::none;
   visit_weights(search, module, [&found](const c10::TensorImpl& weight) {
     const c10::StorageImpl* storage = TensorFields::storage(&weight);
-    if (storage != nullptr) found = origin_table.find(storage);
+    if (storage != nullptr) found = origin_table().find(storage);
     return found == trace::LineageId::none;
   });
   return found;

@@ -10,8 +10,8 @@
 
 #include "hooks/byte_code.h"
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/module_weights.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_calls.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -118,7 +118,7 @@ class MovedOn final : public LinkVisitor {
   bool note(const c10::TensorImpl& tensor) {
     const c10::StorageImpl* storage = TensorFields::storage(&tensor);
     if (storage == nullptr) return true;
-    const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
+    const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
     const trace::Position at = runtime.recorder->site(node.site).user;
     any = node.how == trace::How::moved && at.file == at_.file && at.line == at_.line;
     return !any;

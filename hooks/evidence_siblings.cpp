@@ -14,8 +14,8 @@
 #include "hooks/code_api.h"
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
+#include "hooks/large_page.h"
 #include "hooks/listing.h"
-#include "hooks/origin_table.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
@@ -62,7 +62,7 @@ class Wanted {
       const auto copy = find_copy(storage, Copied::away);
       if (copy && contains(copy->device)) site = copy->site;
     } else {
-      const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
+      const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
       const bool moved = node.how == trace::How::moved && contains(node.device);
       if (moved && runtime.recorder->lineage(node.parent).device == own_) site = node.site;
     }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "hooks/evidence.h"
-#include "hooks/origin_table.h"
+#include "hooks/large_page.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/tensor_fields.h"
@@ -38,7 +38,7 @@ void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
     const c10::TensorImpl* now = inquiry.search.tensor_at(tensor);
     const c10::StorageImpl* storage = now != nullptr ? TensorFields::storage(now) : nullptr;
     if (storage == nullptr) continue;
-    const trace::LineageNode node = runtime.recorder->lineage(origin_table.find(storage));
+    const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
     if (node.how != trace::How::moved || !inquiry.is_wanted(operand, node.device)) continue;
     const auto at = computed_from(inquiry.operands[operand], node.parent);
     if (!at) continue;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "hooks/busy.h"
+#include "hooks/large_page.h"
 #include "hooks/object_search.h"
-#include "hooks/origin_table.h"
 #include "hooks/runtime.h"
 
 namespace devsan::hooks {
@@ -58,7 +58,7 @@ class Holders final : public TensorObserver {
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
     const c10::StorageImpl* storage = TensorFields::storage(tensor);
-    const trace::LineageId tag = storage != nullptr ? origin_table.find(storage) : trace::LineageId::none;
+    const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
     if (tag == trace::LineageId::none) return;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
     for (std::size_t k = 0; k < sites_.size(); ++k) {

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "hooks/origin_table.h"
+#include "hooks/large_page.h"
 #include "hooks/own_memory.h"
 #include "hooks/runtime.h"
 
@@ -83,7 +83,7 @@ class Batch {
   void flush() noexcept {
     read_own_words({addresses_.data(), count_}, {words_.data(), count_});
     for (std::size_t k = 0; k < count_; ++k) {
-      if (origin_table.entry_at(places_[k]) != entries_[k]) continue;
+      if (origin_table().entry_at(places_[k]) != entries_[k]) continue;
       take_(OriginTable::storage_of(entries_[k]), OriginTable::node_of(entries_[k]), words_[k]);
     }
     count_ = 0;
@@ -103,7 +103,7 @@ template <class Take>
 void for_each_tagged(std::ptrdiff_t offset, Take take) noexcept {
   Batch<Take> batch(take, offset);
   for (std::size_t place = 0; place < OriginTable::kPlaces; ++place) {
-    const std::uint64_t entry = origin_table.entry_at(place);
+    const std::uint64_t entry = origin_table().entry_at(place);
     // A tag of no node is that of a storage that was copied, and that no operator has made.
     if (OriginTable::node_of(entry) != trace::LineageId::none) batch.add(place, entry);
   }

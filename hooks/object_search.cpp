@@ -7,7 +7,7 @@
 
 #include "hooks/code_api.h"
 #include "hooks/code_table.h"
-#include "hooks/origin_table.h"
+#include "hooks/large_page.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/tensor_objects.h"
@@ -116,7 +116,7 @@ bool ObjectSearch::link(const Link& link, void* object) {
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
   const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
   const c10::StorageImpl* storage = tensor != nullptr && !weight ? TensorFields::storage(tensor) : nullptr;
-  const trace::LineageId tag = storage != nullptr ? origin_table.find(storage) : trace::LineageId::none;
+  const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
   if (tag != trace::LineageId::none) {
     for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
   }
@@ -186,7 +186,7 @@ bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) c
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
   if (storage == nullptr) return false;
   if (storage == TensorFields::storage(identities_[operand].tensor)) return true;
-  const trace::LineageId tag = origin_table.find(storage);
+  const trace::LineageId tag = origin_table().find(storage);
   if (tag == trace::LineageId::none) return false;
   for (const trace::LineageId parent : parents_[operand]) {
     if (parent == tag) return true;

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "hooks/large_page.h"
 #include "hooks/operator_table.h"
-#include "hooks/origin_table.h"
 #include "hooks/runtime.h"
 #include "hooks/schema.h"
 
@@ -117,7 +117,7 @@ void OperandList::tensor(int argument, int element, const c10::TensorImpl* tenso
     std::copy_n(sizes.begin(), std::min(sizes.size(), trace::kMaxShownDims), record->sizes.begin());
   }
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
-  if (storage != nullptr) record->lineage = origin_table.find(storage);
+  if (storage != nullptr) record->lineage = origin_table().find(storage);
   record->storage_bytes = storage_size(storage);
 }
 

@@ -121,6 +121,4 @@ class OriginTable {
 
 #undef DEVSAN_UNROLLED
 
-extern OriginTable origin_table;
-
 }  // namespace devsan::hooks

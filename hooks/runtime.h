@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hooks/large_page.h"
 #include "hooks/python_api.h"
 #include "hooks/tensor_fields.h"
 #include "hooks/thread_state.h"
@@ -37,13 +38,11 @@ inline const void* python_thread(const ThreadState& state) noexcept {
   return runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
 }
 
-// The trace's numbers for devices, by type and index.
-extern std::atomic<trace::DeviceSlot> device_slots[1 << 16];
 [[gnu::cold]] trace::DeviceSlot intern_device(DeviceKey device) noexcept;
 
 // The trace's number for a device, none for no device; interned when it is first seen.
 inline trace::DeviceSlot device_slot(DeviceKey device) noexcept {
-  const trace::DeviceSlot slot = device_slots[device & 0xffff].load(std::memory_order_relaxed);
+  const trace::DeviceSlot slot = large_page->device_slots[device & 0xffff].load(std::memory_order_relaxed);
   return slot != trace::DeviceSlot::none || device == 0 ? slot : intern_device(device);
 }
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hooks/large_page.h"
 #include "hooks/often_read.h"
-#include "hooks/origin_table.h"
 #include "hooks/pending_copies.h"
 
 // The virtual table of c10::StorageImpl, by its name in the Itanium C++ ABI. Weak, since a torch that gives it no
@@ -16,7 +16,6 @@ extern "C" __attribute__((weak)) void* storage_impl_vtable[] __asm__("_ZTVN3c101
 
 namespace devsan::hooks {
 
-constinit OriginTable origin_table{};
 DEVSAN_OFTEN_READ constinit const void* watched_table = nullptr;
 
 namespace {
@@ -30,7 +29,7 @@ DEVSAN_OFTEN_READ constinit Destructor real_deleting_destructor = nullptr;
 }
 
 void delete_storage(void* storage) {
-  origin_table.erase(storage);
+  origin_table().erase(storage);
   if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return delete_storage_of_copy(storage);
   real_deleting_destructor(storage);
@@ -56,10 +55,10 @@ bool tag_dies_with_storage() {
       c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 0, c10::DataPtr(), nullptr, false);
   const void* address = storage.get();
   if (!tells_when_it_dies(storage.get())) return false;
-  OriginTable::fill(origin_table.vacancy(address), address, trace::LineageId{1});
+  OriginTable::fill(origin_table().vacancy(address), address, trace::LineageId{1});
   storage.reset();
-  const bool died = origin_table.find(address) == trace::LineageId::none;
-  origin_table.erase(address);
+  const bool died = origin_table().find(address) == trace::LineageId::none;
+  origin_table().erase(address);
   return died;
 }
 

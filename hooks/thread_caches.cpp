@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+
+#include "hooks/large_page.h"
 
 namespace devsan::hooks {
 
@@ -13,7 +16,7 @@ namespace {
 
 struct Loan {
   std::atomic<std::uint32_t> tid{0};
-  ThreadCaches* caches = nullptr;
+  ThreadCaches* caches = nullptr;  // of the first ones in the large page
 };
 constinit Loan loans[256]{};
 
@@ -31,6 +34,8 @@ ThreadCaches* ThreadCaches::claim(std::uint32_t tid) noexcept {
     std::uint32_t holder = loan.tid.load(std::memory_order_acquire);
     if (holder != 0 && holder != tid && !thread_is_gone(holder)) continue;
     if (!loan.tid.compare_exchange_strong(holder, tid)) continue;
+    const auto place = static_cast<std::size_t>(&loan - loans);
+    if (place < large_page->caches.size()) return &large_page->caches[place];
     if (loan.caches == nullptr) {
       void* memory = ::mmap(nullptr, sizeof(ThreadCaches), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (memory != MAP_FAILED) loan.caches = static_cast<ThreadCaches*>(memory);

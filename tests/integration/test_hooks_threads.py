@@ -1,5 +1,9 @@
 """Threads that come and go, thread pools, and children forked among them."""
 
+import os
+
+import pytest
+
 from harness import view
 from hooks_programs import found_at, line_of, steps_of
 
@@ -172,3 +176,24 @@ def test_children_forked_while_threads_run_operators_find_names_and_origins_from
             assert operand["name"] == "made"
             assert steps_of(operand) == [(line_of(FORKS, "made"), "created")]
     assert with_finding == 30
+
+
+LARGE_PAGE = """\
+import torch
+
+torch.ones(3) + 1
+with open("/proc/self/smaps") as file:
+    for line in file:
+        field, _, rest = line.partition(":")
+        if " " in field:  # "7f2b40000000-7f2b40200000 rw-p 00000000 00"
+            begin, end = (int(part, 16) for part in field.split()[0].split("-"))
+        elif field == "VmFlags" and "hg" in rest.split() and begin % 2**21 == 0:
+            print(end - begin)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="a kernel without large pages")
+def test_the_tables_that_every_operator_touches_ask_for_one_large_page(run_python):
+    result = run_python(LARGE_PAGE)
+    assert result.status == 0, result.stderr
+    assert result.stdout.split() == [str(2**21)]
