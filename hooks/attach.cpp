@@ -11,6 +11,7 @@
 #include "hooks/host_access.h"
 #include "hooks/large_page.h"
 #include "hooks/meeting.h"
+#include "hooks/often_read.h"
 #include "hooks/operator_table.h"
 #include "hooks/pending_copies.h"
 #include "hooks/python_frames.h"
@@ -30,7 +31,7 @@ int inspect_object(dl_phdr_info* info, std::size_t, void*) {
   const std::string_view library = "lib/";
   if (name == "libtorch_cpu.so" && path.substr(0, slash + 1).ends_with(library)) {
     const std::string_view directory = path.substr(0, slash + 1 - library.size());
-    runtime.torch_directory[directory.copy(runtime.torch_directory, sizeof runtime.torch_directory - 1)] = 0;
+    directories.torch[directory.copy(directories.torch, sizeof directories.torch - 1)] = 0;
   }
   if (name != "libtorch_python.so") return 0;
   for (int k = 0; k < info->dlpi_phnum; ++k) {
@@ -56,7 +57,7 @@ const char* device_type_name(c10::DeviceType type) noexcept {
 
 void start_python() noexcept {
   const char* reason = nullptr;
-  runtime.has_python = find_python(&reason) && learn_frame_layout(&reason) && code_table.start(runtime.torch_directory);
+  runtime.has_python = find_python(&reason) && learn_frame_layout(&reason) && code_table.start(directories.torch);
   // From 3.11 on the main thread's state is part of the interpreter, which is never freed.
   if (runtime.has_python && python.minor >= 11 && ::getpid() == ::gettid()) {
     runtime.main_python = python.PyGILState_GetThisThreadState();
@@ -85,7 +86,8 @@ constexpr DeviceWatch kDeviceWatch = {
 
 }  // namespace
 
-Runtime runtime;
+DEVSAN_OFTEN_READ constinit Runtime runtime{};
+constinit Directories directories{};
 
 trace::DeviceSlot intern_device(DeviceKey key) noexcept {
   const c10::Device device = device_of_key(key);
@@ -112,7 +114,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   runtime.host = host;
   runtime.recorder = host->recorder;
   runtime.epoch_page = host->recorder->epoch_page();
-  if (::getcwd(runtime.start_directory, sizeof runtime.start_directory) == nullptr) runtime.start_directory[0] = 0;
+  if (::getcwd(directories.start, sizeof directories.start) == nullptr) directories.start[0] = 0;
   ::dl_iterate_phdr(inspect_object, nullptr);
   if (!register_operators()) {
     host->say("the trace file has no room for this torch's operators: nothing is recorded");

@@ -231,7 +231,8 @@ struct NodeRunning {
   }
 };
 
-void evaluate_wrapper(void* engine, void* graph_task, void* node, void* inputs, const void* ready_queue) {
+DEVSAN_OFTEN_RUN void evaluate_wrapper(void* engine, void* graph_task, void* node, void* inputs,
+                                       const void* ready_queue) {
   const NodeRunning scope(node);
   evaluate_function(engine, graph_task, node, inputs, ready_queue);
 }

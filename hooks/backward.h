@@ -3,13 +3,14 @@
 
 #include <cstdint>
 
+#include "hooks/often_read.h"
 #include "hooks/thread_state.h"
 
 namespace devsan::hooks {
 
 // After an outermost operator that made autograd nodes: remembers its site for them, and counts an iteration when this
 // is the first forward operator after a backward.
-void note_autograd_nodes(ThreadState& state, trace::OperatorId op) noexcept;
+DEVSAN_OFTEN_RUN void note_autograd_nodes(ThreadState& state, trace::OperatorId op) noexcept;
 
 // The site and operator that made the autograd node running on this thread; `none` where it is not known (any more).
 struct ForwardOrigin {

@@ -56,11 +56,10 @@ constexpr std::string_view kOperatorModule = "_ops.py";
 bool is_called_by_torch_ops(const void* thread) noexcept {
   const void* frame = innermost_frame(current_frame(thread));
   if (frame == nullptr || (code_table.marks(frame_code(frame)) & kTorchCode) == 0) return false;
-  char buffer[sizeof runtime.torch_directory];
+  char buffer[sizeof directories.torch];
   const std::string_view file =
       text_of(field<const void*>(frame_code(frame), code_members.filename), buffer, sizeof buffer);
-  return file.size() == std::strlen(runtime.torch_directory) + kOperatorModule.size() &&
-         file.ends_with(kOperatorModule);
+  return file.size() == std::strlen(directories.torch) + kOperatorModule.size() && file.ends_with(kOperatorModule);
 }
 
 // Whether a running operator only calls this one to do its own work: by a kernel of torch's in Python, or passed on by

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hooks/copies.h"
+#include "hooks/often_read.h"
 #include "hooks/operands.h"
 #include "hooks/python_frames.h"
 #include "hooks/thread_state.h"
@@ -26,20 +27,20 @@ inline bool is_nested(const ThreadState& state) noexcept {
 class OutermostCall {
  public:
   // `makes_values`: the operator returns new tensors, which get the calling site as their origin.
-  OutermostCall(trace::OperatorId op, const Operands& seen, bool makes_values) noexcept;
+  DEVSAN_OFTEN_RUN OutermostCall(trace::OperatorId op, const Operands& seen, bool makes_values) noexcept;
   OutermostCall(const OutermostCall&) = delete;
   OutermostCall& operator=(const OutermostCall&) = delete;
 
   // The operator returned `result` as a value: its storage gets an origin if it is new. False where that is not sure,
   // and made_unless_operand() has to tell.
-  bool made(const c10::TensorImpl* result) noexcept;
+  DEVSAN_OFTEN_RUN bool made(const c10::TensorImpl* result) noexcept;
 
   // The same for a result that shares its storage with something: with an operand, or with what autograd keeps.
   [[gnu::cold]] void made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept;
 
   // made() and returned() of an operator that returned this tensor alone, in the usual case. False, and neither is
   // done, where its origin is not sure or operands lie on two devices: then finish() has to.
-  bool finished(const c10::TensorImpl* result) noexcept;
+  DEVSAN_OFTEN_RUN bool finished(const c10::TensorImpl* result) noexcept;
   [[gnu::cold]] void finish(const c10::TensorImpl* result, const ArgumentsView& arguments, const void* caller) noexcept;
 
   // The operator was called to have its operand elsewhere, and may have left it where it is.
@@ -57,8 +58,8 @@ class OutermostCall {
   [[gnu::cold]] void allowed(OperandList& operands, const void* caller) noexcept;  // listed before the call
 
   // `result`: all that the operator returned is this tensor.
-  void returned(const c10::TensorImpl* result) noexcept;
-  void returned() noexcept;
+  DEVSAN_OFTEN_RUN void returned(const c10::TensorImpl* result) noexcept;
+  DEVSAN_OFTEN_RUN void returned() noexcept;
 
   // An exception passes. `caller` is the address that the wrapper returns to.
   [[gnu::cold]] void thrown(const ArgumentsView& arguments, const void* caller) noexcept;
@@ -68,12 +69,12 @@ class OutermostCall {
  private:
   bool note_made(const c10::TensorImpl* result) noexcept;
   void note_returned(const c10::TensorImpl* result) noexcept;
-  void note_nodes() noexcept;
+  DEVSAN_OFTEN_RUN void note_nodes() noexcept;
   void leave() noexcept;
-  void give_origin(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,
-                   const c10::TensorImpl* result) noexcept;
-  void tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage, trace::LineageId parent,
-           DeviceKey device, trace::How how) noexcept;
+  DEVSAN_OFTEN_RUN void give_origin(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,
+                                    const c10::TensorImpl* result) noexcept;
+  DEVSAN_OFTEN_RUN void tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageImpl* storage,
+                            trace::LineageId parent, DeviceKey device, trace::How how) noexcept;
   template <class Arguments>
   void note_allowed(Arguments& arguments, const void* caller) noexcept;
   template <class Arguments>

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
+#include "hooks/often_read.h"
 #include "hooks/thread_state.h"
 
 namespace devsan::hooks {
 
 // The number of the innermost of these calls, as trace::LineageNode::calls has it, for the operator that the calling
 // thread is in; 0 where there is none, or the trace is full.
-std::uint32_t callers(const ThreadState& state) noexcept;
+DEVSAN_OFTEN_RUN std::uint32_t callers(const ThreadState& state) noexcept;
 
 }  // namespace devsan::hooks

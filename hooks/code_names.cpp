@@ -62,12 +62,11 @@ trace::StringId read_name(const void* code) noexcept {
 trace::StringId file_of(const void* code) noexcept {
   char buffer[kMaxName];
   std::string_view file = text_member(code, code_members.filename, buffer, sizeof buffer);
-  const std::string_view start = runtime.start_directory;
+  const std::string_view start = directories.start;
   char path[4096];
   if (!file.starts_with('/') && !file.starts_with('<') && !start.empty() &&
       start.size() + file.size() + 2 < sizeof path) {
-    const int length =
-        std::snprintf(path, sizeof path, "%s/%.*s", runtime.start_directory, int(file.size()), file.data());
+    const int length = std::snprintf(path, sizeof path, "%s/%.*s", directories.start, int(file.size()), file.data());
     const int saved_errno = errno;
     if (::access(path, F_OK) == 0) file = {path, static_cast<std::size_t>(length)};
     errno = saved_errno;

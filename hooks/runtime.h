@@ -25,11 +25,15 @@ struct alignas(64) Runtime {
   const void* main_python = nullptr;            // PyThreadState of the main thread; null where it may go away
   const void* python_bindings_begin = nullptr;  // libtorch_python's code, whose callers hold the GIL again on return
   const void* python_bindings_end = nullptr;
-  char torch_directory[512] = {};   // ".../site-packages/torch/"
-  char start_directory[4096] = {};  // where relative file names of code objects begin
+};
+
+struct Directories {
+  char torch[512] = {};   // ".../site-packages/torch/"
+  char start[4096] = {};  // where relative file names of code objects begin
 };
 
 extern Runtime runtime;
+extern Directories directories;
 
 // The calling thread's PyThreadState; null where it has none.
 inline const void* python_thread(const ThreadState& state) noexcept {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "hooks/often_read.h"
 #include "hooks/thread_state.h"
 #include "trace/file_layout.h"
 
@@ -17,7 +18,7 @@ const void* innermost_frame(const void* frame) noexcept;
 
 // The site of a call from `frame`, the innermost, which runs torch's code, and from the first frame outside torch.
 // `memo`: what is known of the innermost frame.
-CallSite walked_site(ThreadCaches* caches, FrameMemo& memo, const void* frame) noexcept;
+DEVSAN_OFTEN_RUN CallSite walked_site(ThreadCaches* caches, FrameMemo& memo, const void* frame) noexcept;
 
 // The site of a frame by itself, which is no torch's.
 trace::SiteId site_of_frame(const void* frame) noexcept;

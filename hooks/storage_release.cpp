@@ -28,7 +28,7 @@ DEVSAN_OFTEN_READ constinit Destructor real_deleting_destructor = nullptr;
   real_deleting_destructor(storage);
 }
 
-void delete_storage(void* storage) {
+DEVSAN_OFTEN_RUN void delete_storage(void* storage) {
   origin_table().erase(storage);
   if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return delete_storage_of_copy(storage);
