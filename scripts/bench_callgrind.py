@@ -19,7 +19,12 @@ HOOKS = "libdevsan_torch.so"
 STEP = "tiny step"
 ENTRY = "WrapperEntry::entry"
 CENSUS = "visit_live_storages"
-ENTRIES = (ENTRY, "Wrapper::WatchedEntry::entry")  # every operator passes one of them, and no more than one
+ENTRIES = (ENTRY, "Wrapper::WatchedEntry::entry")  # an operator passes one of them at most
+OPERATOR = re.compile(r"at::_ops::\w+::call\(")
+# How many pieces the C library's allocator merges or splits depends on what was freed rounds ago: some fifty
+# instructions an operator more or less, though the hooks allocate nothing while all operands are on one device. A call
+# of malloc() by them would still show.
+ALLOCATOR = re.compile(r"_int_(malloc|free)|malloc_consolidate|unlink_chunk|sysmalloc|systrim")
 ROUNDS = 5  # of the step, off and on in turn: the allocator now and then tidies up for some hundred thousand instructions
 WARM_UPS = 10  # until the interpreter has specialised its byte code
 # By itself valgrind puts libraries below 345 MB. libdevsan takes addresses smaller than libtorch_cpu's size for offsets
@@ -146,7 +151,7 @@ def breakdown(off: Profile, on: Profile, operations: int) -> list[tuple[str, flo
     cost, calls = collections.Counter(), collections.Counter()
     for sign, profile in ((1, on), (-1, off)):
         for (library, function), own in profile.own.items():
-            if sign < 0 and library.endswith(HOOKS):
+            if ALLOCATOR.match(function) or (sign < 0 and library.endswith(HOOKS)):
                 continue
             place = "" if library.endswith(HOOKS) else " [" + pathlib.Path(library).name.split(".so")[0] + "]"
             cost[short(function) + place] += sign * own
@@ -156,13 +161,23 @@ def breakdown(off: Profile, on: Profile, operations: int) -> list[tuple[str, flo
 
 
 def wrapper_calls(profile: Profile) -> int:
-    """Operators that ran, those inside others included."""
+    """Operators that a wrapper was around, those inside others included."""
     return sum(count for (_, function), count in profile.calls.items() if short(function) in ENTRIES)
 
 
+def operator_calls(profile: Profile) -> int:
+    """Operators that ran, those inside others and those without a wrapper included."""
+    return sum(count for (_, function), count in profile.calls.items() if OPERATOR.match(function))
+
+
+def counting(profile: Profile) -> int:
+    return sum(own for (_, function), own in profile.own.items() if not ALLOCATOR.match(function))
+
+
 def added(off: Profile, on: Profile) -> int:
+    """Instructions, without those of ALLOCATOR."""
     always = sum(own for (library, _), own in off.own.items() if library.endswith(HOOKS))
-    return on.total - off.total + always
+    return counting(on) - counting(off) + always
 
 
 def outermost_calls(profile: Profile) -> int:
@@ -175,12 +190,16 @@ def figures(profiles: dict, repeats: int) -> Iterator[dict]:
         wrapped = wrapper_calls(on)
         if wrapped == 0:
             raise RuntimeError("no wrapper shows in the profile: the hooks have no symbols")
-        operations, rounds = wrapped if name == STEP else repeats, pair["rounds"]
+        operators, rounds = operator_calls(on), pair["rounds"]
+        if operators < wrapped:
+            raise RuntimeError("not all operators show in the profile: libtorch_cpu has no symbols")
+        operations = operators if name == STEP else repeats
         yield {"name": name, "instructions_off": off.total, "instructions_on": on.total,
-               "wrapper_calls": wrapped // rounds, "outermost_calls": outermost_calls(on) // rounds,
-               "added_per_op": added(off, on) / max(operations, 1),
+               "operator_calls": operators // rounds, "wrapper_calls": wrapped // rounds,
+               "outermost_calls": outermost_calls(on) // rounds, "added_per_op": added(off, on) / operations,
+               "added_per_wrapped_op": added(off, on) / wrapped,
                "by_function": [dict(zip(("function", "instructions", "calls"), row))
-                               for row in breakdown(off, on, max(operations, 1))]}
+                               for row in breakdown(off, on, operations)]}
 
 
 if __name__ == "__main__":

@@ -109,13 +109,15 @@ def cuda_call_lines(results: dict) -> list[str]:
 def instruction_lines(results: dict, most: int = 16) -> list[str]:
     for row in results.get("instructions", []):
         if row["name"] == STEP:
-            head = f"{row['wrapper_calls']} operators, {row['outermost_calls']} of them outermost"
+            head = (f"{row['operator_calls']} operators, {row['wrapper_calls']} wrapped, "
+                    f"{row['outermost_calls']} outermost")
             lines = [f"{'Instructions of the tiny step, by function':60}{'per op':>10}{'calls':>10}", "-" * 80]
             shown = sorted(row["by_function"], key=lambda entry: -abs(entry["instructions"]))[:most]
             for entry in shown:
                 lines.append(f"{entry['function'][:58]:60}{entry['instructions']:10.2f}{entry['calls']:10.2f}")
             rest = row["added_per_op"] - sum(entry["instructions"] for entry in shown)
-            return [*lines, f"{'all others':60}{rest:10.2f}", f"{head:60}{row['added_per_op']:10.2f}"]
+            return [*lines, f"{'all others':60}{rest:10.2f}", f"{head:60}{row['added_per_op']:10.2f}",
+                    f"{'for each that is wrapped':60}{row['added_per_wrapped_op']:10.2f}"]
     return []
 
 

@@ -77,6 +77,26 @@ def test_what_hooks_do_while_they_are_switched_off_counts_as_added():
     assert bench_callgrind.added(off, on) == 70
 
 
+def test_what_the_allocator_tidies_up_is_not_counted():
+    hook = ("/x/libdevsan_torch.so", "devsan::hooks::OutermostCall::OutermostCall()")
+    tidies = ("/lib/libc.so.6", "malloc_consolidate")
+    off, on = profile({tidies: 5000}, {tidies: 1}), profile({hook: 80, ("libc.so", "_int_malloc'2"): 70}, {hook: 2})
+    assert bench_callgrind.added(off, on) == 80
+    assert [row[0] for row in bench_callgrind.breakdown(off, on, 10)] == ["OutermostCall::OutermostCall"]
+
+
+def test_an_operator_counts_once_whether_it_is_wrapped_or_not():
+    hooks, torch = "/x/libdevsan_torch.so", "/x/libtorch_cpu.so"
+    wrapper = (hooks, "devsan::hooks::WrapperEntry<&at::_ops::add::call>::entry()")
+    outermost = (hooks, "devsan::hooks::OutermostCall::OutermostCall(devsan::trace::OperatorId)")
+    operators = {(torch, "at::_ops::add_Tensor::call(at::Tensor const&)"): 2, (torch, "at::_ops::view::call()"): 2,
+                 (torch, "at::_ops::view::redispatch()"): 2}
+    on = profile({outermost: 80}, operators | {wrapper: 2, outermost: 1})
+    [row] = bench_callgrind.figures({bench_callgrind.STEP: {"off": profile({}, operators), "on": on, "rounds": 1}}, 320)
+    assert (row["operator_calls"], row["wrapper_calls"], row["outermost_calls"]) == (4, 2, 1)
+    assert (row["added_per_op"], row["added_per_wrapped_op"]) == (20, 40)
+
+
 def test_a_round_with_a_census_is_left_out_of_the_sum_with_its_other_half():
     work = ("/x/libdevsan_torch.so", "devsan::hooks::OutermostCall::tag()")
     census = ("/x/libdevsan_torch.so", "devsan::hooks::visit_live_storages(devsan::hooks::LiveStorageVisitor&)")
