@@ -28,6 +28,10 @@ struct AttributeStore {
   bool constant = false;           // None, or a number: no tensor, and nothing that leads to one
 };
 
+bool calls_setattr(const void* code) {
+  return mentions_text(code, "setattr") || mentions_text(code, "__setattr__");
+}
+
 // `setattr(receiver, "name", value)`, `object.__setattr__(receiver, "name", value)`: the places of the names.
 std::vector<AttributeStore> stores_by_call(const void* code, const void* name) {
   std::vector<AttributeStore> stores;
@@ -44,7 +48,7 @@ std::vector<AttributeStore> stores_by_call(const void* code, const void* name) {
 
 std::vector<AttributeStore> stores_of_attribute(const void* code, const void* name) {
   std::vector<AttributeStore> stores;
-  if (mentions_text(code, "setattr") || mentions_text(code, "__setattr__")) stores = stores_by_call(code, name);
+  if (calls_setattr(code)) stores = stores_by_call(code, name);
   if (!mentions(code, name)) return stores;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
@@ -121,6 +125,22 @@ void add_stores_by_others(std::vector<Candidate>& candidates, const std::vector<
   }
 }
 
+// `setattr(receiver, name, value)` with a name that is put together may store any attribute: the one in question where
+// the same line made the value.
+std::vector<Candidate> stores_by_computed_name(const Inquiry& inquiry) {
+  std::vector<Candidate> candidates;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!calls_setattr(code)) continue;
+    const ByteCode byte_code(code);
+    for (const Instruction& one : byte_code.instructions()) {
+      if (loads_name(one, "setattr") || loads_name(one, "__setattr__")) {
+        candidates.push_back({position_of(code, one.offset), false});
+      }
+    }
+  }
+  return candidates;
+}
+
 std::string type_and(const void* holder, const std::string& path) {
   return std::string(type_name(holder)) + path;
 }
@@ -154,6 +174,7 @@ std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* hold
 
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
                                                const void* name) {
+  if (const auto computed = choose(inquiry, operand, stores_by_computed_name(inquiry))) return computed;
   return choose(inquiry, operand, attribute_stores(inquiry, holder, name));
 }
 

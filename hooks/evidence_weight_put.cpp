@@ -1,11 +1,13 @@
 // A weight that was put into its module from outside, as adapters, averaged weights and parts of a checkpoint are:
 // `setattr(layer, name, nn.Parameter(value))`, `weight.data = value`, `loss.center = checkpoint["center"]`,
 // `model.load_state_dict(weights, assign=True)`.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "hooks/byte_code.h"
+#include "hooks/call_frames.h"
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
@@ -16,6 +18,17 @@
 namespace devsan::hooks {
 
 namespace {
+
+// Whether it was made apart from any object, as weights are that a server puts in; a layer's own are made with it.
+bool made_apart(const trace::OperandRecord& weight) {
+  const trace::LineageNode node = runtime.recorder->lineage(weight.lineage);
+  if (node.how != trace::How::created) return false;
+  const trace::Position user = runtime.recorder->site(node.site).user;
+  const auto constructs = [](const trace::Position& at) {
+    return runtime.recorder->string(at.function).ends_with("__init__");
+  };
+  return std::ranges::none_of(call_frames(user, node.calls), constructs);
+}
 
 // What a layer makes when it is made, and what Module.to() makes of it, has no other history.
 bool has_own_history(const trace::OperandRecord& weight) {
@@ -53,13 +66,17 @@ bool puts_weight(const Instruction& one, std::string_view line, const Link& weig
 
 void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
-  if (owner == nullptr || !has_own_history(inquiry.operands[operand])) return;
+  if (owner == nullptr) return;
+  const bool has_history = has_own_history(inquiry.operands[operand]);
+  if (!has_history && !made_apart(inquiry.operands[operand])) return;
   SourceFiles files;
   std::optional<trace::Position> found;
   for (const void* code : inquiry.own_code.code()) {
     const ByteCode byte_code(code);
     for (const Instruction& one : byte_code.instructions()) {
       if (!may_put_weight(one, owner->link)) continue;
+      // What a method makes and stores by its name is its own, and has other evidence.
+      if (!has_history && one.operation == Operation::store_attribute) continue;
       const trace::Position at = position_of(code, one.offset);
       if (!puts_weight(one, files.line(at.file, at.line), owner->link)) continue;
       if (found && (found->line != at.line || found->file != at.file)) return;

@@ -44,11 +44,13 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   const Frame* place = held != nullptr ? place_to_change(pair->odd, *held, finding) : nullptr;
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
   if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
-  RootCause cause =
-      cause_at(*place, pair->odd,
-               mention_first(pair->odd) + " is a plain attribute of the module `" + type_of_path(held->text) +
-                   "`: moving the module moves its parameters and buffers only, and this stays on " +
-                   spoken_device(pair->odd.device) + ".");
+  const std::optional<SourceAttribute> source = source_attribute(pair->odd, *place, attribute_of_path(held->text));
+  if (source) place = &source->step->at;
+  RootCause cause = cause_at(*place, pair->odd,
+                             mention_first(pair->odd) + (source ? " is made of `self." + source->name + "`," : " is") +
+                                 " a plain attribute of the module `" + type_of_path(held->text) +
+                                 "`: moving the module moves its parameters and buffers only, and this stays on " +
+                                 spoken_device(pair->odd.device) + ".");
   if (moves_parameter(*place)) {
     cause.why += " The Parameter that this line makes is not what it keeps: `.to()` returns a plain tensor.";
     return Explanation{
@@ -57,7 +59,7 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
             "Move the value, not the Parameter: `nn.Parameter(value.to(device))`. Then it is a parameter "
             "of the module, moves with it, and an optimizer is given it."}};
   }
-  const std::string edit = registered_as_buffer(*place, attribute_of_path(held->text));
+  const std::string edit = registered_as_buffer(*place, source ? source->name : attribute_of_path(held->text));
   std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
   text += ", with `persistent=False` if checkpoints should not hold it.";
   return Explanation{std::move(cause), Fix{place->file, place->line, std::move(text)}};

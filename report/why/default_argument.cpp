@@ -1,4 +1,7 @@
 // The default value of an argument is made once, when `def` runs, on the device of that moment.
+#include <string>
+
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -13,6 +16,20 @@ bool was_made_before(const Operand& operand, const Frame& definition) {
   const LineageStep* arrival = arrival_of(operand);
   if (arrival == nullptr || is_weight(operand)) return false;
   return arrival->at.file != definition.file || arrival->at.line < definition.line;
+}
+
+// The line of a definition over several lines that this default stands in.
+const Frame& line_of_default(const Operand& operand, const Evidence& def) {
+  const LineageStep* arrival = arrival_of(operand);
+  const std::size_t open = def.text.find('(');
+  if (arrival == nullptr || open == def.text.npos) return def.at;
+  const std::string argument = def.text.substr(open + 1, def.text.size() - open - 2);
+  const std::string_view line = arrival->at.source;
+  const std::size_t name = find_name(line, argument);
+  const std::string_view behind = name != line.npos ? line.substr(name + argument.size()) : std::string_view();
+  const bool names_it = behind.starts_with('=') || behind.starts_with(':');
+  const bool below = arrival->at.file == def.at.file && arrival->at.line > def.at.line;
+  return below && names_it && !same_function(arrival->at, def.at) ? arrival->at : def.at;
 }
 
 // A module as the default: who moves it for one caller moves it under all others.
@@ -38,12 +55,13 @@ std::optional<Explanation> default_argument(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* def = place_of(pair->odd, trace::EvidenceKind::default_argument, finding);
   if (def != nullptr && !was_made_before(pair->odd, def->at)) {
-    RootCause cause = cause_at(def->at, pair->odd,
+    const Frame& place = line_of_default(pair->odd, *def);
+    RootCause cause = cause_at(place, pair->odd,
                                mention_first(pair->odd) + (is_weight(pair->odd) ? " belongs to" : " is") +
                                    " the default of `" + def->text + "`, which is made once, when the function is " +
                                    "defined, and is on " + spoken_device(pair->odd.device) + ".");
     return Explanation{std::move(cause),
-                       Fix{def->at.file, def->at.line,
+                       Fix{place.file, place.line,
                            "Let the default be `None`, and make it in the function, on " + pair->wanted.device + "."}};
   }
   return moved_for_all(finding);

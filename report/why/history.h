@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "report/finding.h"
@@ -60,6 +61,17 @@ bool is_device_of_value(const Frame& place);
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
+
+// Another attribute of the same object that the value of an attribute is made of, by `self.state =
+// self.initial.clone()`.
+struct SourceAttribute {
+  const LineageStep* step;  // where it was stored, and made
+  std::string name;         // "initial"
+};
+// `stored` is the line that stores `attribute`. None where that is made of something else, or of a Parameter.
+std::optional<SourceAttribute> source_attribute(const Operand& operand, const Frame& stored,
+                                                std::string_view attribute);
+
 // A script that sets something there means it for everything.
 bool is_beginning(const Frame& place);
 // Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.

@@ -17,7 +17,7 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
   if (!odd.on_cpu() || !to_host) return nullptr;
   if (is_weight(odd)) {
     const Evidence* put = place_of(odd, trace::EvidenceKind::weight_put_at, finding);
-    return put != nullptr && !is_constructor(put->at) ? &put->at : nullptr;
+    return put != nullptr && !put->at.function.ends_with("__init__") ? &put->at : nullptr;
   }
   if (evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
   const auto is_keeper = [&](const Frame& place) {

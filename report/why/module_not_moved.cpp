@@ -2,6 +2,7 @@
 // made and used apart from the model, as a loss is, or put into it after the move.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
 #include "report/statement_text.h"
@@ -171,10 +172,23 @@ bool is_made_after(const Operand& weight, const Frame& place) {
   return behind(made.at) || std::ranges::any_of(made.calls, behind);
 }
 
-std::optional<Explanation> explained_by_children(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+// `net = Net().to(device)`: all of it, not what it is made of, as by `net = Net(head.to(device))`.
+bool moves_whole(const Evidence& bound) {
+  const auto assigned = split_assignment(bound.at.source);
+  const auto call = assigned ? split_call(assigned->value) : std::nullopt;
+  if (!call || call->receiver.empty()) return false;
+  const std::string_view method = assigned->value.substr(call->receiver.size());
+  return calls_move(method.substr(0, method.find('(') + 1));
+}
+
+std::optional<Explanation> explained_by_children(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                                 const Finding& finding) {
   const Evidence* children = place_of(stayed, trace::EvidenceKind::children_moved_at, finding);
   if (children == nullptr) return std::nullopt;
-  if (!is_made_after(stayed, children->at)) return left_by_children(*children, stayed, tensor);
+  if (!is_made_after(stayed, children->at)) {
+    const bool all = bound != nullptr && same_line(bound->at, children->at) && moves_whole(*bound);
+    return all ? std::nullopt : std::optional(left_by_children(*children, stayed, tensor));
+  }
   const Frame& made = stayed.lineage.back().at;
   if (!is_constructor(made) || !is_changeable(made, finding)) return std::nullopt;
   return made_around_moved(*children, stayed, tensor);
@@ -185,6 +199,26 @@ bool put_where_made(const Operand& stayed, const Evidence& bound, const Finding&
   const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
   const Frame& made = stayed.lineage.back().at;
   return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.source);
+}
+
+// `self.state = self.initial.clone()` replaces a buffer by what a plain attribute holds, and that does not move.
+std::optional<Explanation> made_of_plain_attribute(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                                   const Finding& finding) {
+  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
+  const bool moved = model_is_elsewhere(stayed) || (bound != nullptr && moves_whole(*bound));
+  if (stored == nullptr || !moved) return std::nullopt;
+  const auto source = source_attribute(stayed, stored->at, attribute_of_path(stored->text));
+  if (!source) return std::nullopt;
+  const Frame& place = source->step->at;
+  const std::string edit = registered_as_buffer(place, source->name);
+  return Explanation{
+      cause_at(place, stayed,
+               mention_first(stayed) + ", a " + std::string(name_of(stayed.is)) + ", is replaced in " +
+                   short_place(stored->at) + " by what is made of `self." + source->name +
+                   "`. That is a plain attribute, which did not move to " + tensor.device + " with the module."),
+      Fix{place.file, place.line,
+          "Register it" + (edit.empty() ? " with `register_buffer()`" : ": `" + edit + "`") +
+              ", with `persistent=False` if checkpoints should not hold it."}};
 }
 
 }  // namespace
@@ -198,6 +232,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (tensor == nullptr) return std::nullopt;
 
   const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
+  if (auto plain = made_of_plain_attribute(*stayed, *tensor, outermost, finding)) return plain;
   const Frame* later = made_later(*stayed, *tensor, outermost);
   const bool by_method = later != nullptr && is_method_called_on(*later, *outermost, *stayed);
   const bool anew = by_method || made_anew(*stayed, outermost);
@@ -206,7 +241,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   // `setattr()` by a name that is put together leaves no line; the constructor's put what was there before.
   const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);
   if (put != nullptr && !replaced) return put_unmoved(*put, *stayed, *tensor);
-  if (auto by_children = explained_by_children(*stayed, *tensor, finding)) return by_children;
+  if (auto by_children = explained_by_children(*stayed, *tensor, outermost, finding)) return by_children;
   if (later != nullptr && put_where_made(*stayed, *outermost, finding)) {
     return made_for_moved(stayed->lineage.back(), *outermost, *stayed, *tensor);
   }

@@ -68,6 +68,24 @@ std::optional<Explanation> loaded_before_the_move(const Pair& pair, const std::s
       Fix{stayed->at.file, stayed->at.line, "Load the optimizer's state when its parameters are on " + there + "."}};
 }
 
+// An earlier step of the optimizer has made its state, and the parameters were moved since: a check on the CPU before
+// the training, a resumed run that trains on and then moves.
+std::optional<Explanation> moved_between_steps(const Pair& pair, const LineageStep* made, const std::string& what,
+                                               const Finding& finding) {
+  const Evidence* moved = place_of(pair.odd, trace::EvidenceKind::source_moved_at, finding);
+  const bool by_step =
+      made != nullptr && (made_in_failing_call(*made, finding) || made->at.function.ends_with(".step"));
+  if (moved == nullptr || !by_step) return std::nullopt;
+  const std::string there = spoken_device(pair.wanted.device);
+  return Explanation{
+      cause_at(moved->at, pair.odd,
+               "The parameters are moved to " + there + " here. " + what +
+                   " was made by an earlier step of the optimizer, on " + spoken_device(pair.odd.device) +
+                   ", and moving parameters moves no state of optimizers."),
+      Fix{moved->at.file, moved->at.line,
+          "Move them before the first step, or make the optimizer after this line; or move its state here, too."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
@@ -78,6 +96,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   const std::string what = "`" + (state->text.empty() ? spoken_name(pair->odd) : state->text) + "`";
   const LineageStep* made = pair->odd.lineage.empty() ? nullptr : &pair->odd.lineage.front();
   const bool put = is_changeable(state->at, finding);
+  if (auto between = put ? std::nullopt : moved_between_steps(*pair, made, what, finding)) return between;
   if (!put && made != nullptr && made->how == trace::How::derived && is_changeable(made->at, finding) &&
       !made_in_failing_call(*made, finding)) {
     return made_before_the_move(*made, what, *pair);

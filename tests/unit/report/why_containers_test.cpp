@@ -194,6 +194,10 @@ TEST_CASE("A line that makes an entry of what was read to the host a buffer has 
   const Finding told = explained(finding);
   CHECK(told.rule == "loaded_elsewhere");
   CHECK(cause_line(told) == 36);
+  odd(finding).evidence.back().at.function = "<module>";
+  CHECK(cause_line(explained(finding)) == 36);
+  odd(finding).evidence.back().at.function = "Loss.__init__";
+  CHECK(cause_line(explained(finding)) == 33);
 }
 
 TEST_CASE("Who keeps what was read to the host as it came has to move it") {

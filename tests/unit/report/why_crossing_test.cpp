@@ -232,7 +232,13 @@ TEST_CASE("A weight made around modules that were moved before is put right wher
 
   SECTION("and is passed over by the move where it was there by then") {
     odd(finding).lineage[0].calls = {line(20, "<module>", "b = Adapted(layer)")};
+    odd(finding).evidence[0].at.source = "model = nn.Sequential(a.to(dev), b)";
     CHECK(cause_line(explained(finding)) == 21);
+  }
+
+  SECTION("but not by a move of the whole model, which would have taken it along") {
+    odd(finding).lineage[0].calls = {line(20, "<module>", "b = Adapted(layer)")};
+    CHECK(cause_line(explained(finding)) == 7);
   }
 }
 

@@ -151,6 +151,36 @@ TEST_CASE("A default argument is the cause where its function is defined") {
   CHECK_THAT(told.root_cause->why, Contains("made once") && Contains("f(scale)"));
 }
 
+TEST_CASE("A default argument of a definition over several lines is the cause in its own line") {
+  Finding finding = add("scale");
+  const Frame own = line(11, "<module>", "        scale: torch.Tensor = torch.ones(4)):", "torch.ones(4)");
+  odd(finding).lineage = {created(own)};
+  find(odd(finding), EvidenceKind::default_argument, line(9, "f", "def f(x,"), "f(scale)");
+  CHECK(cause_line(explained(finding)) == 11);
+  odd(finding).lineage.front().at.source = "        scale=torch.ones(4)):";
+  CHECK(cause_line(explained(finding)) == 11);
+  odd(finding).lineage.front().at.source = "scales = torch.ones(4)";
+  CHECK(cause_line(explained(finding)) == 9);
+}
+
+TEST_CASE("State that an optimizer made before its parameters were moved is the move's fault") {
+  Finding finding = add("exp_avg of weight", NameKind::attribute);
+  const Frame step = line(13, "step", "    optimizer.step()", "optimizer.step()");
+  finding.where = step;
+  finding.stack.front().torch = true;
+  odd(finding).lineage = {derived(step), created(line(5, "Net.__init__", "        self.layer = nn.Linear(3, 2)"))};
+  find(odd(finding), EvidenceKind::optimizer_state, {}, "exp_avg of weight");
+  find(odd(finding), EvidenceKind::source_moved_at, line(20, "train", "    net.to(device)"), "cuda:0");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "optimizer_state_elsewhere");
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.fix->text, Contains("before the first step"));
+  odd(finding).lineage.front().at = line(7, "Signs.step", "        state['mean'] = torch.zeros_like(p)");
+  CHECK(cause_line(explained(finding)) == 20);
+  odd(finding).lineage.front().at = line(18, "train", "    optimizer = Adagrad(net.parameters())");
+  CHECK(cause_line(explained(finding)) == 18);
+}
+
 TEST_CASE("A module as a default argument is the cause where one caller has moved it for all") {
   Finding finding = add("image");
   odd(finding).lineage = {created(line(28, "Net.__init__", "image = torch.randn(4)", "torch.randn(4)"))};

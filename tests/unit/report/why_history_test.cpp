@@ -114,6 +114,47 @@ TEST_CASE("What a call that still runs has just asked for was kept by nobody") {
   CHECK(explained(finding).rule != "kept_from_first_call");
 }
 
+TEST_CASE("Of an attribute that is made anew from another one, that one is to be a buffer") {
+  Finding finding = add("self.state", NameKind::attribute);
+  const Frame begins = line(21, "Memory.begin", "        self.state = self.initial.clone()");
+  odd(finding).lineage = {
+      derived(begins), created(line(11, "Memory.__init__", "        self.initial = torch.zeros(k)", "torch.zeros(k)"))};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Memory.state");
+  find(odd(finding), EvidenceKind::attribute_set_at, begins, "Memory.state");
+  CHECK(explained(finding).rule == "attribute_not_buffer");
+  CHECK(cause_line(explained(finding)) == 11);
+  CHECK(explained(finding).fix->text.find("register_buffer('initial', torch.zeros(k))") != std::string::npos);
+  Frame& made = odd(finding).lineage.back().at;
+  SECTION("not where it is made of something else") {
+    made.source = "        initial = torch.zeros(k)";
+  }
+  SECTION("not where another class has it") {
+    made.function = "Other.__init__";
+  }
+  SECTION("not where it is the same attribute") {
+    made.source = "        self.state = torch.zeros(k)";
+  }
+  CHECK(cause_line(explained(finding)) == 21);
+}
+
+TEST_CASE("Of a buffer that is replaced by what a plain attribute holds, that one is to be a buffer") {
+  Finding finding = add("self.state", NameKind::buffer);
+  const Frame begins = line(21, "Memory.begin", "        self.state = self.initial.clone()");
+  odd(finding).lineage = {
+      derived(begins), created(line(11, "Memory.__init__", "        self.initial = torch.zeros(k)", "torch.zeros(k)"))};
+  find(odd(finding), EvidenceKind::attribute_set_at, begins, "Memory.state");
+  const Frame bound = line(30, "<module>", "memory = Memory(4).to(device)");
+  find(odd(finding), EvidenceKind::module_bound_at, bound, "memory");
+  find(odd(finding), EvidenceKind::children_moved_at, bound, "Memory");
+  find(odd(finding), EvidenceKind::model_spread, {}, "Memory");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 11);
+  // Made of something else it is not; and the line moves the whole module, not its children one by one.
+  odd(finding).lineage.back().at.source = "        initial = torch.zeros(k)";
+  CHECK(cause_line(explained(finding)) == 21);
+}
+
 TEST_CASE("An entry that is made anew in a call is not the attribute's fault") {
   Finding finding = add("self.grids[0]", NameKind::attribute);
   const Frame made = line(19, "Head.grid", "        r, c = torch.meshgrid(torch.arange(h), torch.arange(w))");
