@@ -1,6 +1,7 @@
 // Where a value that belongs on one accelerator is handed over to what works on another: the line in between, which
 // belongs to neither side, and should have moved it.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "hooks/source_files.h"
 #include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -25,6 +27,7 @@ namespace {
 
 constexpr int kMaxCalls = 12;
 constexpr std::size_t kMaxHistory = 12;
+constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // What an operand is and was computed from, as far as that lies on its own device.
 std::vector<trace::LineageId> history_of(const trace::OperandRecord& operand) {
@@ -117,6 +120,28 @@ bool is_taken_for_nothing(const Inquiry& inquiry, std::size_t operand, const Han
   return true;
 }
 
+// `state = state.to(stage.device)` before `state = stage(state, tables)`, which gives the tables as they are: the line
+// that moves what comes with them.
+std::optional<Handed> moved_beside(SourceFiles& files, const Handed& crossing) {
+  if (!is_identifier(crossing.text)) return std::nullopt;
+  const SourceLines lines(files.whole(crossing.at.file));
+  const int definition = enclosing_line(lines, crossing.at.line, "def ");
+  const std::string call = statement_at(lines, crossing.at.line);
+  const std::string_view given = std::string_view(call).substr(std::min(call.find('('), call.size()));
+  for (int line = crossing.at.line - 1; line > std::max(definition, 0); --line) {
+    const std::string statement = statement_at(lines, line);
+    const std::string_view target = trimmed(std::string_view(statement).substr(0, statement.find('=')));
+    if (!is_identifier(target) || target == crossing.text || !has_word(given, target)) continue;
+    const auto value = assigned_to(statement, target);
+    if (!value || !trace::calls_method(*value, kMoves) || has_word(*value, crossing.text)) continue;
+    trace::Position at = crossing.at;
+    at.line = at.end_line = line;
+    at.column = at.end_column = -1;
+    return Handed{at, std::string(target)};
+  }
+  return std::nullopt;
+}
+
 // Given to the outermost of the functions that work on the other side alone; or returned to one of them; or given by a
 // module on both sides to a function that works for it.
 bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
@@ -149,6 +174,9 @@ bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
   }
   if (crossing && !is_taken_for_nothing(inquiry, operand, *crossing)) {
     inquiry.found.add(trace::EvidenceKind::crossing_at, operand, crossing->at, crossing->text);
+    if (const auto beside = moved_beside(files, *crossing)) {
+      inquiry.found.add(trace::EvidenceKind::crossing_beside_at, operand, beside->at, beside->text);
+    }
   }
   return crossing.has_value();
 }

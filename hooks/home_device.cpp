@@ -4,6 +4,7 @@
 
 #include "hooks/argument_tensors.h"
 #include "hooks/code_api.h"
+#include "hooks/module_weights.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/tensor_fields.h"
@@ -45,14 +46,30 @@ trace::DeviceSlot given_on(const ObjectSearch& search, const void* frame, std::s
   return device;
 }
 
+constexpr int kMaxCalls = 12;
+
+// The device of all weights of the innermost module that a function works for, be it by a helper; none where they lie
+// on several.
+trace::DeviceSlot weights_on(const ObjectSearch& search, const void* frame) {
+  for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls, frame = caller_of(frame)) {
+    const void* module = module_called(frame);
+    if (module == nullptr) continue;
+    const Weights weights(search, module);
+    if (weights.empty()) continue;
+    return weights.only().value_or(trace::DeviceSlot::none);
+  }
+  return trace::DeviceSlot::none;
+}
+
 }  // namespace
 
 void mark_home(const ObjectSearch& search, const void* innermost, std::span<trace::OperandRecord> records,
                std::span<const OperandIdentity> identities) {
   const void* frame = program_frame(innermost);
   if (frame == nullptr || is_module_body(frame_code(frame))) return;
-  const trace::DeviceSlot told = ToldDevice(frame).device;
-  const trace::DeviceSlot home = told != trace::DeviceSlot::none ? told : given_on(search, frame, identities);
+  trace::DeviceSlot home = ToldDevice(frame).device;
+  if (home == trace::DeviceSlot::none) home = weights_on(search, frame);
+  if (home == trace::DeviceSlot::none) home = given_on(search, frame, identities);
   const std::string_view name = runtime.recorder->string(runtime.recorder->device_name(home));
   if (trace::classify_device(name) != trace::DeviceClass::accelerator) return;
   for (trace::OperandRecord& record : records) {

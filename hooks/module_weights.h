@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "hooks/object_search.h"
@@ -31,6 +32,11 @@ class Weights {
   std::string share_of(trace::DeviceSlot device) const;
   bool some_on(trace::DeviceSlot device) const { return counts_.contains(device); }
   bool all_on_one() const { return counts_.size() == 1; }
+  bool empty() const { return counts_.empty(); }
+  // The device that all of them are on.
+  std::optional<trace::DeviceSlot> only() const {
+    return all_on_one() ? std::optional(counts_.begin()->first) : std::nullopt;
+  }
 
  private:
   static constexpr std::size_t kSeveral = 4;

@@ -25,7 +25,8 @@
 //  7. Among several accelerators the one with most operands is wanted; of equals, the one that holds a parameter or
 //     buffer (activations go to the weights), then the one with something else than a loss's `target` (labels go to
 //     what was computed), then the one that the function is told to work on, by a torch.device among its arguments, or
-//     was given everything else on; then the target of an operator in place, then the first operand's.
+//     that the weights of the module are on which it works for, or was given everything else on; then the target of an
+//     operator in place, then the first operand's.
 #pragma once
 
 #include <array>

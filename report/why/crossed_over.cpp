@@ -61,6 +61,15 @@ Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pa
   return {cause_at(place, pair.odd, std::move(why)), Fix{place.file, place.line, text + "."}};
 }
 
+// The line that moves what is given with it, and leaves this one.
+Explanation left_by_move(const Evidence& beside, const Evidence& crossing, const Pair& pair) {
+  return {cause_at(beside.at, pair.odd,
+                   "This line moves `" + beside.text + "` to where it is used next. `" + crossing.text +
+                       "`, which is given with it in " + short_place(crossing.at) + ", stays on " + pair.odd.device +
+                       "; what it meets is on " + pair.wanted.device + "."),
+          Fix{beside.at.file, beside.at.line, "Move `" + crossing.text + "` here, too, as `" + beside.text + "` is."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -70,6 +79,8 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   const Evidence* crossing = place_of(pair->odd, trace::EvidenceKind::crossing_at, finding);
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
+  const Evidence* beside = place_of(pair->odd, trace::EvidenceKind::crossing_beside_at, finding);
+  if (crossing != nullptr && beside != nullptr) return left_by_move(*beside, *crossing, *pair);
   if (crossing != nullptr) return handed_over_at(crossing->at, move, *pair, finding);
   const Frame* place = move != nullptr ? handed_on(pair->odd, *move, finding) : nullptr;
   if (place == nullptr || same_line(*place, move->at)) return std::nullopt;

@@ -171,6 +171,11 @@ class Weighted(Part):
         return x * self.body.weight[0]  # @weighted
 
 
+class Tilted(Part):
+    def forward(self, x, tables):
+        return self.body(x) * tables  # @tilted
+
+
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -185,6 +190,13 @@ def sequence():
     torch.nn.Sequential(Part("cuda:0"), Part("cuda:1"))(torch.ones(2, 3, device="cuda:0"))
 
 
+def beside(x, tables, parts):
+    for part in parts:
+        x = x.to(part.body.weight.device)  # @moved beside
+        x = part(x, tables)  # @given beside
+    return x
+
+
 def answered(x, first, second):
     there = second(x.to("cuda:1"))  # @answer
     return first(x) + there  # @answered
@@ -193,6 +205,7 @@ def answered(x, first, second):
 attempt(lambda: Model()(torch.ones(2, 3, device="cuda:0")))
 attempt(sequence)
 attempt(answered, torch.ones(2, 3, device="cuda:0"), Part("cuda:0"), Part("cuda:1"))
+attempt(beside, torch.ones(2, 3, device="cuda:0"), torch.ones(3, device="cuda:0"), [Tilted("cuda:0"), Tilted("cuda:1")])
 """
 
 
@@ -201,3 +214,6 @@ def test_the_line_between_two_accelerators_is_told_unless_torch_itself_hands_ove
     assert evidence.of("weighted", "crossing-at") == [("handed over", "h")]
     assert evidence.of("part", "crossing-at") == []
     assert evidence.of("answered", "crossing-at") == [("answer", "there")]
+    assert evidence.of("tilted", "crossing-at") == [("given beside", "tables")]
+    assert evidence.of("tilted", "crossing-beside-at") == [("moved beside", "x")]
+    assert evidence.of("weighted", "crossing-beside-at") == []

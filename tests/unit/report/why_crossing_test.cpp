@@ -34,6 +34,12 @@ TEST_CASE("What a module computed on its accelerator is handed over by the line 
   CHECK(cause_line(told) == 26);
   CHECK_THAT(told.root_cause->why, Contains("model.py:20 put the weights that it is computed with"));
 
+  SECTION("but by the line that moves what is given with it, and not this") {
+    Finding finding = crossing();
+    find(odd(finding), EvidenceKind::crossing_beside_at, line(25, "Model.forward", "        y = y.to(there)"), "y");
+    CHECK(cause_line(explained(finding)) == 25);
+    CHECK_THAT(explained(finding).fix->text, Contains("Move `h` here, too, as `y` is"));
+  }
   SECTION("not where the other side was put into the model after that was made") {
     Finding finding = crossing();
     find(wanted(finding), EvidenceKind::module_put_at, line(31, "main", "model.decoder = Decoder().to('cuda:1')"),
