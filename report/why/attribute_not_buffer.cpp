@@ -59,10 +59,8 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
             "Move the value, not the Parameter: `nn.Parameter(value.to(device))`. Then it is a parameter "
             "of the module, moves with it, and an optimizer is given it."}};
   }
-  const std::string edit = registered_as_buffer(*place, source ? source->name : attribute_of_path(held->text));
-  std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
-  text += ", with `persistent=False` if checkpoints should not hold it.";
-  return Explanation{std::move(cause), Fix{place->file, place->line, std::move(text)}};
+  return Explanation{std::move(cause),
+                     register_as_buffer(*place, source ? source->name : attribute_of_path(held->text))};
 }
 
 }  // namespace devsan::report::why

@@ -30,12 +30,6 @@ const Frame* drawn_by_loop(const Operand& odd, const LineageStep& arrival, const
   return is_loop(caller) && same_function(caller, taken) ? &caller : nullptr;
 }
 
-// "Digits" of "Digits.__init__".
-std::string_view class_of(const Frame& place) {
-  const std::string_view function = place.function;
-  return function.substr(0, std::min(function.rfind('.'), function.size()));
-}
-
 // `test_data[0]`, `self.data[0][1]`: an expression that begins with an entry of a variable or attribute.
 bool begins_with_entry(std::string_view value) {
   const std::size_t open = value.find('[');

@@ -56,6 +56,12 @@ std::string registered_as_buffer(const Frame& place, std::string_view attribute)
   return unless_too_long("self.register_buffer('" + std::string(name) + "', " + std::string(assignment->value) + ")");
 }
 
+Fix register_as_buffer(const Frame& place, std::string_view attribute) {
+  const std::string edit = registered_as_buffer(place, attribute);
+  std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
+  return {place.file, place.line, text + ", with `persistent=False` if checkpoints should not hold it."};
+}
+
 std::string assigned_after_move(const Frame& place, std::string_view device) {
   const auto assignment = split_assignment(place.source);
   if (!assignment || !is_postfix_expression(assignment->value)) return "";

@@ -159,15 +159,19 @@ bool is_constructor(const Frame& place) {
          place.function == "<module>";
 }
 
+std::string_view class_of(const Frame& place) {
+  const std::string_view function = place.function;
+  return function.substr(0, std::min(function.rfind('.'), function.size()));
+}
+
 std::optional<SourceAttribute> source_attribute(const Operand& operand, const Frame& stored,
                                                 std::string_view attribute) {
-  const auto class_of = [](std::string_view function) { return function.substr(0, function.rfind('.') + 1); };
   const auto store = split_assignment(stored.source);
   if (!store || operand.lineage.size() < 2) return std::nullopt;
   const LineageStep& made = operand.lineage.back();
   const auto kept = split_assignment(made.at.source);
   if (!kept || !kept->target.starts_with("self.") || made.device != operand.device) return std::nullopt;
-  if (made.at.file != stored.file || class_of(made.at.function) != class_of(stored.function)) return std::nullopt;
+  if (made.at.file != stored.file || class_of(made.at) != class_of(stored)) return std::nullopt;
   const std::string_view name = kept->target.substr(5);
   if (name == attribute || name.find_first_of(".[") != name.npos || kept->value.find("Parameter(") != name.npos) {
     return std::nullopt;

@@ -62,6 +62,9 @@ bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
 
+// "Digits" of "Digits.__init__"; the function's own name where it is no method.
+std::string_view class_of(const Frame& place);
+
 // Another attribute of the same object that the value of an attribute is made of, by `self.state =
 // self.initial.clone()`.
 struct SourceAttribute {

@@ -210,15 +210,12 @@ std::optional<Explanation> made_of_plain_attribute(const Operand& stayed, const 
   const auto source = source_attribute(stayed, stored->at, attribute_of_path(stored->text));
   if (!source) return std::nullopt;
   const Frame& place = source->step->at;
-  const std::string edit = registered_as_buffer(place, source->name);
   return Explanation{
       cause_at(place, stayed,
                mention_first(stayed) + ", a " + std::string(name_of(stayed.is)) + ", is replaced in " +
                    short_place(stored->at) + " by what is made of `self." + source->name +
                    "`. That is a plain attribute, which did not move to " + tensor.device + " with the module."),
-      Fix{place.file, place.line,
-          "Register it" + (edit.empty() ? " with `register_buffer()`" : ": `" + edit + "`") +
-              ", with `persistent=False` if checkpoints should not hold it."}};
+      register_as_buffer(place, source->name)};
 }
 
 }  // namespace
