@@ -6,11 +6,10 @@
 // Tables of fixed size: a newer entry of another storage may take the place of an older one.
 #pragma once
 
-#include <c10/core/StorageImpl.h>
-
 #include <cstdint>
 #include <optional>
 
+#include "hooks/tensor_facts.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {

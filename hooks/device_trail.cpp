@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "hooks/call_frames.h"
 #include "hooks/evidence.h"
 #include "hooks/factory_text.h"
 #include "hooks/runtime.h"
 #include "trace/function_names.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr int kMaxStops = 6;
 constexpr int kMaxComputed = 4;  // variables that one is computed from, one after the other
+constexpr int kMaxScopes = 4;    // functions inside of functions
 
 std::string_view function_of(const trace::Position& at) {
   return runtime.recorder->string(at.function);
@@ -37,9 +40,34 @@ bool is_attribute_of_self(std::string_view expression) {
   return expression.starts_with("self.") && is_identifier(expression.substr(5));
 }
 
+// "self.pipe" of `self.pipe.device`; empty for any other value.
+std::string object_asked(std::string_view value) {
+  constexpr std::string_view kDevice = ".device";
+  if (!value.ends_with(kDevice) || value == "self.device" || value == "torch.device") return "";
+  value.remove_suffix(kDevice.size());
+  const bool path = std::ranges::all_of(value, [](char c) { return trace::is_word(c) || c == '.'; });
+  return path ? std::string(value) : std::string();
+}
+
+// `next(model.parameters()).device`: of one of them, which stands for all.
+bool asks_weights(std::string_view value) {
+  return value.ends_with(".device") &&
+         (value.find("parameters()") != value.npos || value.find("buffers()") != value.npos);
+}
+
+// "name" of `for name in …`, in whatever statement.
+bool binds_in_loop(std::string_view statement, const std::string& name) {
+  for (std::size_t at = name_in(statement, "for"); at != statement.npos; at = name_in(statement, "for", at + 1)) {
+    const std::size_t in = statement.find(" in ", at);
+    if (in != statement.npos && has_word(statement.substr(at, in - at), name)) return true;
+  }
+  return false;
+}
+
 // `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
-// "cuda", which is no number; or an attribute that says a device.
+// "cuda", which is no number; or an attribute that says a device; or the weights of a model.
 bool decides_place(std::string_view value) {
+  if (asks_weights(value)) return true;
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
     if (value.find(literal) != value.npos) return true;
   }
@@ -87,14 +115,57 @@ std::vector<DeviceTrail::Stop> DeviceTrail::follow(std::string expression) {
     Stop stop{{}, expression};
     std::optional<std::string> value;
     if (attribute) value = stored_attribute(expression);
-    if (is_identifier(expression)) value = given_argument(stop);
-    if (!value && is_identifier(expression)) value = chosen_here(expression);
+    if (is_identifier(expression)) value = of_variable(expression, stop);
     if (!value) break;
     stop.at = position_here();
     stops.push_back(std::move(stop));
     expression = followed_on(*value);
   }
   return stops;
+}
+
+void DeviceTrail::return_to(const Standing& place) {
+  file_ = place.file;
+  line_ = place.line;
+  frame_ = place.frame;
+}
+
+// An argument, or what the function decides: also where it is given none, as by `if device is None: device = "cuda"`. A
+// variable that is neither may be one of the function around.
+std::optional<std::string> DeviceTrail::of_variable(const std::string& name, Stop& stop) {
+  for (int scopes = 0; scopes < kMaxScopes; ++scopes) {
+    if (binds_in_loop(statement_at(lines(file_), line_), name)) return std::nullopt;
+    const Standing here = standing();
+    auto given = given_argument(stop);
+    const bool left_none = given && stop.text == name + "=None";
+    if (given && !left_none) return given;
+    const Standing there = standing();
+    const Stop left = std::exchange(stop, Stop{{}, name});
+    return_to(here);
+    if (auto chosen = chosen_here(name, stop)) return chosen;
+    if (left_none) {
+      stop = left;
+      return_to(there);
+      return given;
+    }
+    if (!leave_function(name)) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// To the function around that of the line, where that one does not bind the variable itself.
+bool DeviceTrail::leave_function(const std::string& name) {
+  const SourceLines& here = lines(file_);
+  const int definition = enclosing_line(here, line_, "def ");
+  if (definition == 0 || enclosing_line(here, definition, "def ") == 0) return false;
+  const int end = end_of_function(here, line_);
+  if (parameter_of(statement_at(here, definition), name)) return false;
+  if (!assignments_of(here, name, definition + 1, end + 1).empty()) return false;
+  for (int k = definition + 1; k <= end; ++k) {
+    if (has_word(here[k], name) && binds_in_loop(here[k], name)) return false;
+  }
+  go_to_call(definition);
+  return true;
 }
 
 const SourceLines& DeviceTrail::lines(trace::StringId file) {
@@ -208,12 +279,18 @@ std::optional<DeviceTrail::Stored> DeviceTrail::stored_variable(const std::strin
 
 // What a variable of the same function decides by itself: `place = "cuda" if x.is_cuda else "cpu"`, a literal without a
 // number; `device = self.device`; or `steps = torch.arange(n)`, which is made without a device and takes with it what
-// follows `steps.device`.
-std::optional<std::string> DeviceTrail::chosen_here(const std::string& name) {
+// follows `steps.device`; or `device = pipe.device`.
+std::optional<std::string> DeviceTrail::chosen_here(const std::string& name, Stop& stop) {
   if (enclosing_line(lines(file_), line_, "def ") == 0) return std::nullopt;
   auto stored = stored_variable(name);
-  if (stored && !decides_place(stored->value)) stored = made_above(name, kMaxComputed);
   if (!stored) return std::nullopt;
+  if (!decides_place(stored->value)) {
+    stop.object = object_asked(stored->value);
+    auto made = made_above(name, kMaxComputed);
+    if (made) stop.object.clear();
+    if (!made && stop.object.empty()) return std::nullopt;
+    if (made) stored = std::move(made);
+  }
   line_ = stored->line;
   return stored->value;
 }

@@ -27,6 +27,8 @@ class DeviceTrail {
     std::string text;  // what gets its device here; `name='cpu'` where a default gives it
     trace::StringId default_file = trace::StringId::none;
     int default_line = 0;  // then: the definition of the function whose default it is
+    // "self.pipe" of `device = self.pipe.device`: decides as a property does, unless it is a tensor or keeps a device.
+    std::string object{};
   };
   // Where `expression` comes from, and where that does, and so on; empty where that is not known.
   std::vector<Stop> follow(std::string expression);
@@ -45,8 +47,17 @@ class DeviceTrail {
     std::string value;
     int line;  // the last of several that store the same
   };
+  struct Standing {
+    trace::StringId file;
+    int line;
+    std::optional<std::size_t> frame;
+  };
+  Standing standing() const { return {file_, line_, frame_}; }
+  void return_to(const Standing& place);
+  std::optional<std::string> of_variable(const std::string& name, Stop& stop);
+  bool leave_function(const std::string& name);
   std::optional<Stored> stored_variable(const std::string& name);
-  std::optional<std::string> chosen_here(const std::string& name);
+  std::optional<std::string> chosen_here(const std::string& name, Stop& stop);
   std::optional<Stored> made_above(const std::string& name, int depth);
   int cached_property(int type, const std::string& name);
   std::optional<std::string> display_of(const std::string& name);

@@ -7,7 +7,6 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 #include "trace/function_names.h"
 #include "trace/odd_operand.h"
 
@@ -62,7 +61,7 @@ const void* Inquiry::viewed_by(std::size_t operand) const {
   const Sighting& sighting = search.sighting(operand);
   const OperandIdentity& known = identities[operand];
   const bool view = sighting.base && sighting.tensor != nullptr && known.tensor != nullptr &&
-                    TensorFields::storage(sighting.tensor) == TensorFields::storage(known.tensor);
+                    storage_of(sighting.tensor) == storage_of(known.tensor);
   return view ? search.place(sighting.place).object : known.object;
 }
 
@@ -99,6 +98,16 @@ const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
     if (start.file == position.file && runtime.recorder->string(start.function) == function) return code;
   }
   return nullptr;
+}
+
+const void* only_function(const Inquiry& inquiry, std::string_view name) {
+  const void* found = nullptr;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!is_name(field<const void*>(code, code_members.name), name)) continue;
+    if (found != nullptr) return nullptr;
+    found = code;
+  }
+  return found;
 }
 
 std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,

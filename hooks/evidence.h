@@ -92,6 +92,9 @@ std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, c
 // reached.
 const void* code_at(const Inquiry& inquiry, const trace::Position& position);
 
+// The only function of the program that goes by this name, as a code object; null where several do.
+const void* only_function(const Inquiry& inquiry, std::string_view name);
+
 // The only line of the program that loads a variable or an attribute of this name, of those whose source text is
 // accepted; none where several do.
 std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
@@ -159,6 +162,20 @@ void find_ancestor(const Inquiry& inquiry, std::size_t operand);
 void find_first_variable(const Inquiry& inquiry, std::size_t operand);
 void find_device_value(const Inquiry& inquiry, std::size_t operand);
 void find_made_alike(const Inquiry& inquiry, std::size_t operand);
+void find_given_to_module(const Inquiry& inquiry, std::size_t operand);
+void find_unused_device(const Inquiry& inquiry, std::size_t operand);
+void find_host_work(const Inquiry& inquiry, std::size_t operand);
+void find_forward_call(const Inquiry& inquiry, std::size_t operand);
+void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
+void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
+void find_restored(const Inquiry& inquiry, std::size_t operand);
+
+// Whether `module`, which keeps the operand as a plain attribute, has a method of its own that moves it with the rest.
+void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module);
+// Whether `module`, the outermost one around the operand, is a copy of one that is where the operand is.
+void find_module_copy(const Inquiry& inquiry, std::size_t operand, const void* module);
+// The only line of the program that makes a functools.partial with this keyword; none where several do.
+std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Link& keyword);
 
 // The `for` statement that a line stands in, in the same function; none where there is none.
 std::optional<trace::Position> loop_around(const trace::Position& at);
@@ -167,9 +184,18 @@ std::optional<trace::Position> loop_around(const trace::Position& at);
 trace::Position position_at(trace::StringId file, int line, std::string_view function);
 
 // Reads source files alone, so it serves threads without Python, too.
-void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+// `computes_device` says whether what a path leads to, in the function of a position, has no device of its own, but
+// computes one when it is asked; without it nothing is said of such.
+using ComputesDevice = std::function<bool(const trace::Position& at, std::string_view path)>;
+void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found,
+                        const ComputesDevice& computes_device = nullptr);
 void find_filling(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found);
+// Of the calls that led to a line, the one that leaves a device out.
+void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found);
+void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_used_once(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 // `site` is that of the operator that failed.
 void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);

@@ -188,9 +188,12 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
     if (!is_attribute(place.link.kind)) continue;
     const void* holder = search.place(at).object;
     const std::string path = type_and(holder, written(place.link));
-    const auto stored = attribute_store(inquiry, operand, holder, place.link.name);
+    // A name that is put together is that of what the line made, and not of an object around it.
+    const bool innermost = std::exchange(nearest, false);
+    const auto stored = innermost ? attribute_store(inquiry, operand, holder, place.link.name)
+                                  : choose(inquiry, operand, attribute_stores(inquiry, holder, place.link.name));
     if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
-    const bool plain = std::exchange(nearest, false) && place.link.kind == LinkKind::attribute;
+    const bool plain = innermost && place.link.kind == LinkKind::attribute;
     const auto declared = plain && is_torch_module(holder) ? declared_at(holder, place.link.name) : std::nullopt;
     if (declared && !(stored && same_line(*stored, *declared))) {
       inquiry.found.add(trace::EvidenceKind::declared_at, operand, *declared, path);
@@ -209,12 +212,31 @@ bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Hold
   return true;
 }
 
+// A parameter that a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers,
+// self.gains):`. Tensors in such containers are another matter: they have been put there by whoever computed them.
+bool add_entry_of_module(const Inquiry& inquiry, std::size_t operand, const void* object) {
+  if (type_name(object) != "Parameter") return false;
+  for (const Holding& holding : inquiry.search.holdings_of(object)) {
+    if (!is_entry(holding.link.kind)) continue;
+    for (const Holding& outer : inquiry.search.holdings_of(holding.holder)) {
+      if (outer.link.kind != LinkKind::attribute || !is_torch_module(outer.holder)) continue;
+      const std::string path = type_and(outer.holder, written(outer.link));
+      inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path + written(holding.link));
+      const auto stored = attribute_store(inquiry, operand, outer.holder, outer.link.name);
+      if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+      return true;
+    }
+  }
+  return false;
+}
+
 // A variable that stands for an attribute, `bias = self.bias`, or for a part of one, `window = self.table[:n]`. Of
 // several holders none is sure to be meant.
 void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
   const void* object = inquiry.search.place(inquiry.search.sighting(operand).place).object;
   const Holding* found = nullptr;
   std::vector<Holding> holdings = inquiry.search.holdings_of(object);
+  if (inquiry.search.owner(object) == nullptr && add_entry_of_module(inquiry, operand, object)) return;
   if (holdings.empty()) holdings = inquiry.search.holdings_of_base(operand);
   for (const Holding& holding : holdings) {
     if (add_entry_of_global(inquiry, operand, holding)) return;
@@ -248,7 +270,12 @@ void find_holder(const Inquiry& inquiry, std::size_t operand) {
     const void* holder = search.place(place.parent).object;
     const auto kind =
         is_torch_module(holder) ? trace::EvidenceKind::held_by_module : trace::EvidenceKind::held_by_object;
-    return inquiry.found.add(kind, operand, {}, type_and(holder, path));
+    inquiry.found.add(kind, operand, {}, type_and(holder, path));
+    if (kind == trace::EvidenceKind::held_by_module) return find_own_apply(inquiry, operand, holder);
+    const bool partial = type_name(holder) == "functools.partial";
+    const auto made = partial ? partial_made_at(inquiry, itself.link) : std::nullopt;
+    if (made) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *made, type_and(holder, path));
+    return;
   }
 }
 

@@ -44,7 +44,7 @@ std::optional<trace::Position> put_back(const Inquiry& inquiry, const void* name
 
 std::optional<trace::Position> keeper_at(const Inquiry& inquiry, std::size_t operand, const Holding& holding) {
   const Holding* owner = inquiry.owner_of(operand);
-  if (owner->holder == holding.holder) {
+  if (owner != nullptr && owner->holder == holding.holder) {
     if (const auto at = put_back(inquiry, owner->link.name, holding.link.name)) return at;
   }
   return attribute_store(inquiry, operand, holding.holder, holding.link.name);
@@ -54,6 +54,7 @@ std::optional<trace::Position> keeper_at(const Inquiry& inquiry, std::size_t ope
 struct Way {
   const void* object;
   std::string path;
+  Link last{};  // the first step of the path
 };
 
 // An attribute that keeps the tensor, by itself or in containers; else all the containers, in `ways`.
@@ -65,10 +66,11 @@ bool add_keeping_attribute(const Inquiry& inquiry, std::size_t operand, std::vec
       if (!seen.insert(holding.holder).second && holding.link.kind != LinkKind::attribute) continue;
       const std::string path = written(holding.link) + ways[k].path;
       if (holding.link.kind != LinkKind::attribute) {
-        if (is_entry(holding.link.kind)) ways.push_back({holding.holder, path});
+        if (is_entry(holding.link.kind)) ways.push_back({holding.holder, path, holding.link});
         continue;
       }
-      const auto at = keeper_at(inquiry, operand, holding);
+      const bool partial = type_name(holding.holder) == "functools.partial";
+      const auto at = partial ? partial_made_at(inquiry, ways[k].last) : keeper_at(inquiry, operand, holding);
       if (!at) continue;
       inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, *at,
                         std::string(type_name(holding.holder)) + path);
@@ -78,6 +80,14 @@ bool add_keeping_attribute(const Inquiry& inquiry, std::size_t operand, std::vec
   return false;
 }
 
+// A variable that is a view, as `weight = kernel.expand(n, 1, 3, 3)` is, of one that somebody has kept.
+void find_keeper_of_base(const Inquiry& inquiry, std::size_t operand) {
+  for (const Holding& holding : inquiry.search.holdings_of_base(operand)) {
+    std::vector<Way> ways{{holding.object, ""}};
+    if (add_keeping_attribute(inquiry, operand, ways)) return;
+  }
+}
+
 // A module's move makes new tensors of its buffers. Where one of before is a buffer now, somebody has kept it: as an
 // attribute, or in containers that an attribute or a variable leads to. Where it is none, a container may keep it.
 void find_keeper(const Inquiry& inquiry, std::size_t operand) {
@@ -85,7 +95,8 @@ void find_keeper(const Inquiry& inquiry, std::size_t operand) {
   std::vector<Way> ways{{tensor, ""}};
   if (inquiry.search.owner(tensor) == nullptr) {
     const auto put = container_put(inquiry, operand, tensor);
-    if (put) inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, *put, "");
+    if (put) return inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, *put, "");
+    if (!add_keeping_attribute(inquiry, operand, ways)) find_keeper_of_base(inquiry, operand);
     return;
   }
   if (add_keeping_attribute(inquiry, operand, ways)) return;
@@ -110,9 +121,9 @@ bool returns_copy(SourceFiles& files, const trace::Position& copied) {
   const SourceLines lines(files.whole(copied.file));
   const std::string statement = statement_at(lines, copied.line);
   if (statement.starts_with("return ")) return true;
-  const std::string variable = statement.substr(0, statement.find_first_of(" =[.,("));
+  const std::string variable = leading_name(statement);
   const int definition = enclosing_line(lines, copied.line, "def ");
-  for (int k = copied.line + 1; definition != 0 && is_identifier(variable) && k <= lines.count(); ++k) {
+  for (int k = copied.line + 1; definition != 0 && !variable.empty() && k <= lines.count(); ++k) {
     if (!is_blank(lines[k]) && indentation(lines[k]) <= indentation(lines[definition])) break;
     const std::string later = statement_at(lines, k);
     if (later.starts_with("return ") && has_word(later, variable)) return true;
@@ -156,9 +167,9 @@ void find_rebound(const Inquiry& inquiry, std::size_t operand, const trace::Posi
   SourceFiles files;
   const SourceLines lines(files.whole(copied.file));
   const std::string statement = statement_at(lines, copied.line);
-  const std::string variable = statement.substr(0, std::min(statement.find_first_of(" =[.,("), statement.size()));
+  const std::string variable = leading_name(statement);
   const std::string head = statement_at(lines, loop->line);
-  if (!is_identifier(variable) || !assigned_to(statement, variable) || !has_word(loop_targets(head), variable)) return;
+  if (variable.empty() || !assigned_to(statement, variable) || !has_word(loop_targets(head), variable)) return;
   const int end = end_of_block(lines, loop->line, loop->line);
   for (int k = copied.line + 1; k <= end; ++k) {
     if (has_word(lines[k], variable)) return;
@@ -194,8 +205,8 @@ void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& cop
     if (frame == innermost) return;  // which may use either name
     const SourceLines lines(files.whole(now.file));
     const std::string made = statement_at(lines, asked->line);
-    const std::string copied = made.substr(0, made.find_first_of(" =[.,("));
-    if (!is_identifier(copied) || !assigned_to(made, copied)) return;
+    const std::string copied = leading_name(made);
+    if (copied.empty() || !assigned_to(made, copied)) return;
     const std::string gives = statement_at(lines, now.line);
     for (const std::string& name : variables_in(*assigned_to(made, copied))) {
       if (name == copied || !has_word(gives, name) || !has_operand(inquiry, operand, frame, name)) continue;
@@ -210,7 +221,7 @@ void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& cop
 void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = inquiry.search.sighting(operand);
   const c10::TensorImpl* tensor = sighting.base ? sighting.tensor : inquiry.identities[operand].tensor;
-  const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
   if (storage == nullptr) return;
   if (const auto stay = find_copy(storage, Copied::nowhere)) {
     const bool here = stay->device == inquiry.operands[operand].device;
@@ -218,6 +229,7 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
     if (here) {
       inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
       find_stay_source(*stay, inquiry.operands[operand].device, operand, inquiry.found);
+      find_call_without_device(at, stay->calls, operand, inquiry.found);
     }
   }
   const auto copy = find_copy(storage, Copied::away);

@@ -17,7 +17,6 @@
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 #include "trace/words.h"
 
@@ -55,8 +54,8 @@ Carrier carrier_of(const Inquiry& inquiry, std::size_t operand, const void* fram
   const std::vector<trace::LineageId> history = history_of(record);
   const auto carries = [&](const ArgumentTensor& one) {
     if (one.object == inquiry.identities[operand].object) return true;
-    const c10::StorageImpl* storage = TensorFields::storage(one.tensor);
-    if (storage == nullptr || device_slot(TensorFields::device(one.tensor)) != record.device) return false;
+    const c10::StorageImpl* storage = storage_of(one.tensor);
+    if (storage == nullptr || device_slot_of(one.tensor) != record.device) return false;
     const trace::LineageId tag = origin_table().find(storage);
     return tag != trace::LineageId::none && std::ranges::find(history, tag) != history.end();
   };

@@ -49,6 +49,12 @@ void find_cleared(const Inquiry& inquiry, std::size_t operand) {
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_cleared_at, operand, *found, "");
 }
 
+// `with torch.device("cuda"):`
+bool enters_device(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  return text.starts_with("with ") && call_in(text, "torch.device") != text.npos;
+}
+
 // `DataLoader(data, shuffle=True)`, or the first of its lines.
 bool shuffles(std::string_view line) {
   constexpr std::string_view kName = "DataLoader";
@@ -71,6 +77,8 @@ void find_default_device(const Inquiry& inquiry, std::size_t operand) {
   if (!by_default && !meets_default(inquiry, operand)) return;
   const auto found = only_load(inquiry, "set_default_device");
   if (found) inquiry.found.add(trace::EvidenceKind::default_device_at, operand, *found, "");
+  const auto block = found ? std::nullopt : only_load(inquiry, "device", enters_device);
+  if (block) inquiry.found.add(trace::EvidenceKind::default_device_block_at, operand, *block, "");
   if (!by_default) find_loader(inquiry, operand);
 }
 

@@ -83,13 +83,15 @@ void find_default(const DeviceTrail::Stop& stop, std::size_t index, EvidenceList
 
 }  // namespace
 
-void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
+void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found,
+                        const ComputesDevice& computes_device) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
     if (expression.empty()) return true;
     find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
     for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
+      if (!stop.object.empty() && !(computes_device && computes_device(stop.at, stop.object))) break;
       found.add(trace::EvidenceKind::device_from, index, stop.at, stop.text);
       find_default(stop, index, found);
     }
@@ -103,6 +105,7 @@ void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t in
   const SourceLines lines(files.whole(at.file));
   DeviceTrail trail(at, stay.calls, runtime.recorder->string(runtime.recorder->device_name(device)));
   for (const DeviceTrail::Stop& stop : trail.follow(device_expression(code_text(lines, at)))) {
+    if (!stop.object.empty()) break;
     found.add(trace::EvidenceKind::stay_from, index, stop.at, stop.text);
   }
 }

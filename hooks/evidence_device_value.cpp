@@ -6,9 +6,9 @@
 
 #include "hooks/copies.h"
 #include "hooks/evidence.h"
+#include "hooks/named_objects.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -29,17 +29,34 @@ const c10::TensorImpl* given_at(const Inquiry& inquiry, const trace::Position& c
   return nullptr;
 }
 
+// `pipe.device`, where that is a property. A tensor has a device, and an object may keep one: these are other matters.
+bool computes_device(const Inquiry& inquiry, const trace::Position& at, std::string_view path) {
+  const void* frame = program_frame(inquiry.innermost);
+  const auto runs_there = [&at](const trace::Position& now) {
+    return now.file == at.file && now.function == at.function;
+  };
+  while (frame != nullptr && !runs_there(waits_at(frame))) frame = caller_of(frame);
+  void* object = frame != nullptr ? object_behind(frame, path) : nullptr;
+  if (object == nullptr || !has_instance_dict(object) || inquiry.search.tensor_at(object) != nullptr) return false;
+  WrittenLink kept(".device");
+  visit_links(object, kept);
+  return kept.object() == nullptr;
+}
+
 }  // namespace
 
 void find_device_value(const Inquiry& inquiry, std::size_t operand) {
-  find_device_source(inquiry.operands[operand], operand, inquiry.found);
+  const auto computes = [&](const trace::Position& at, std::string_view path) {
+    return computes_device(inquiry, at, path);
+  };
+  find_device_source(inquiry.operands[operand], operand, inquiry.found, computes);
   const auto records = inquiry.found.records();
   const std::vector<trace::EvidenceRecord> known(records.begin(), records.end());
   for (const trace::EvidenceRecord& record : known) {
     if (record.kind != trace::EvidenceKind::device_from || record.operand != operand) continue;
     const std::string_view argument = runtime.recorder->string(record.text);
     const c10::TensorImpl* tensor = given_at(inquiry, record.at, argument);
-    const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
+    const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
     const auto copy = storage != nullptr ? find_copy(storage, Copied::away) : std::nullopt;
     if (!copy || !inquiry.is_wanted(operand, copy->device)) continue;
     inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy->site).user,

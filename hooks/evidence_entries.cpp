@@ -13,7 +13,7 @@
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
-#include "hooks/tensor_fields.h"
+#include "hooks/source_files.h"
 
 namespace devsan::hooks {
 
@@ -160,7 +160,7 @@ class Neighbours final : public LinkVisitor {
   Neighbours(const ObjectSearch& search, const void* own) : search_(search), own_(own) {}
   bool link(const Link&, void* object) override {
     const c10::TensorImpl* tensor = object != own_ ? search_.tensor_at(object) : nullptr;
-    if (tensor != nullptr) ++counts_[device_slot(TensorFields::device(tensor))];
+    if (tensor != nullptr) ++counts_[device_slot_of(tensor)];
     all_ += tensor != nullptr;
     return ++looked_at_ < kMaxEntries;
   }
@@ -212,9 +212,27 @@ std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t
   return std::nullopt;
 }
 
+// A variable that a loop took out of a dictionary: `for p, (left, right) in self.factors.items():`.
+void find_put_of_variable(const Inquiry& inquiry, std::size_t operand, std::uint32_t place) {
+  const auto entry = entry_of_dict(inquiry.search, place);
+  if (!entry) return;
+  std::vector<Candidate> candidates = puts_of(inquiry, *entry).all;
+  auto at = choose(inquiry, operand, candidates);
+  if (!at) {
+    // A line that makes what it puts there would stand in the history.
+    SourceFiles files;
+    std::erase_if(candidates, [&files](const Candidate& one) {
+      return files.line(one.at.file, one.at.line).find("torch.") != std::string_view::npos;
+    });
+    at = choose(inquiry, operand, candidates);
+  }
+  if (at) inquiry.found.add(trace::EvidenceKind::entry_put_at, operand, *at, inquiry.search.path_to(entry->container));
+}
+
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = inquiry.search.sighting(operand);
-  if (sighting.place == kNoPlace || sighting.gradient || inquiry.search.is_root(sighting.place)) return;
+  if (sighting.place == kNoPlace || sighting.gradient) return;
+  if (inquiry.search.is_root(sighting.place)) return find_put_of_variable(inquiry, operand, sighting.place);
   const Place& entry = inquiry.search.place(sighting.place);
   if (!is_entry(entry.link.kind)) return;
   const Puts puts = puts_of(inquiry, {entry.link, entry.parent});

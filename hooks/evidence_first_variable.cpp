@@ -10,7 +10,6 @@
 #include "hooks/python_frames.h"
 #include "hooks/python_text.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -30,7 +29,7 @@ class VariablesOver final : public LinkVisitor {
 
   bool link(const Link& link, void* object) override {
     const c10::TensorImpl* tensor = link.name != nullptr ? search_.tensor_at(object) : nullptr;
-    if (tensor != nullptr && storages_.contains(TensorFields::storage(tensor))) {
+    if (tensor != nullptr && storages_.contains(storage_of(tensor))) {
       found_.push_back({object, link, kNoPlace, 0, frame_});
     }
     return true;
@@ -46,9 +45,9 @@ class VariablesOver final : public LinkVisitor {
 std::unordered_set<const void*> storages_of(const Inquiry& inquiry, std::size_t operand) {
   std::unordered_set<const void*> storages;
   const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
-  if (tensor != nullptr) storages.insert(TensorFields::storage(tensor));
+  if (tensor != nullptr) storages.insert(storage_of(tensor));
   const Sighting& sighting = inquiry.search.sighting(operand);
-  if (sighting.base && sighting.tensor != nullptr) storages.insert(TensorFields::storage(sighting.tensor));
+  if (sighting.base && sighting.tensor != nullptr) storages.insert(storage_of(sighting.tensor));
   const Ancestor& ancestor = inquiry.search.ancestor(operand);
   if (ancestor.certain) storages.insert(ancestor.storage);
   storages.erase(nullptr);
@@ -77,7 +76,7 @@ class Keeps final : public LinkVisitor {
   bool found() const { return found_; }
   bool link(const Link&, void* object) override {
     const c10::TensorImpl* tensor = object != nullptr ? search_.tensor_at(object) : nullptr;
-    found_ = found_ || (tensor != nullptr && storages_.contains(TensorFields::storage(tensor)));
+    found_ = found_ || (tensor != nullptr && storages_.contains(storage_of(tensor)));
     return !found_;
   }
 

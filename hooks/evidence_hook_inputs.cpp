@@ -1,5 +1,5 @@
-// A hook that brings over what its module is called with, and sees only what is given by position: what is given by
-// name passes it, or is handed on as it came.
+// A hook that brings over what its module is called with, and sees only what is given by position, or takes only some
+// of that: what is given by name passes it, or is handed on as it came.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,7 +17,6 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -34,7 +33,7 @@ bool is_inside(const trace::Position& at, const trace::Position& function) {
 bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
   const trace::Position function = position_of(code, 0);
   return std::ranges::any_of(arguments, [&](const ArgumentTensor& one) {
-    const c10::StorageImpl* storage = TensorFields::storage(one.tensor);
+    const c10::StorageImpl* storage = storage_of(one.tensor);
     const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
     if (tag == trace::LineageId::none) return false;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
@@ -44,19 +43,22 @@ bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
   });
 }
 
-// The argument that an operand is, where the call that stands there gives it by name; empty otherwise.
-std::string given_by_name(const std::vector<ArgumentTensor>& arguments, const void* object,
-                          const trace::Position& call) {
+// The argument that an operand is, by itself; empty where it is none.
+std::string argument_of(const std::vector<ArgumentTensor>& arguments, const void* object) {
   const auto carrier = std::ranges::find_if(
       arguments, [object](const ArgumentTensor& one) { return one.by_itself && one.object == object; });
   if (carrier == arguments.end()) return "";
   char buffer[256];
-  std::string name(text_of(carrier->name, buffer, sizeof buffer));
+  return std::string(text_of(carrier->name, buffer, sizeof buffer));
+}
+
+// Whether the call that stands there gives an argument by its name.
+bool is_given_by_name(const std::string& name, const trace::Position& call) {
   SourceFiles files;
   const SourceLines lines(files.whole(call.file));
   const auto text = call_text(code_text(lines, call));
   const auto names_it = [&](const std::string& argument) { return argument.starts_with(name + "="); };
-  return text && std::ranges::any_of(text->arguments, names_it) ? name : "";
+  return text && std::ranges::any_of(text->arguments, names_it);
 }
 
 // The line of a hook that returns what its module is called with instead; that of its first line where there are
@@ -77,15 +79,20 @@ trace::Position return_of(const void* code) {
   return at;
 }
 
-// Of one module that is being called: whether a hook of its own brought over what it was given by position alone.
+// Of one module that is being called: whether a hook of its own brought over what it was given, and not this.
 bool find_hook_of(const Inquiry& inquiry, std::size_t operand, const void* frame, const void* caller) {
   const void* module = module_called(frame);
   if (module == nullptr) return false;
   const auto arguments = argument_tensors(inquiry.search, frame);
-  const std::string name = given_by_name(arguments, inquiry.object_of(operand), waits_at(caller));
+  const std::string name = argument_of(arguments, inquiry.object_of(operand));
   if (name.empty()) return false;
+  const bool by_name = is_given_by_name(name, waits_at(caller));
   for (const InputHook& hook : input_hooks_of(module)) {
     if (!has_moved(hook.code, arguments)) continue;
+    if (!by_name) {
+      inquiry.found.add(trace::EvidenceKind::hook_leaves_argument_at, operand, return_of(hook.code), name);
+      return true;
+    }
     const auto registered = hook.takes_names ? std::nullopt : hook_registration(inquiry, hook.code);
     inquiry.found.add(trace::EvidenceKind::hook_leaves_names_at, operand,
                       registered ? *registered : return_of(hook.code), name);

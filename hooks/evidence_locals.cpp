@@ -1,6 +1,4 @@
 // Whether an operand is alone on its device: among all that the failing function works with, or in the program.
-#include <torch/csrc/autograd/variable.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,8 +9,9 @@
 #include "hooks/evidence.h"
 #include "hooks/memory_samples.h"
 #include "hooks/python_frames.h"
+#include "hooks/python_text.h"
 #include "hooks/runtime.h"
-#include "hooks/tensor_fields.h"
+#include "hooks/source_files.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -39,9 +38,9 @@ class Tensors final : public LinkVisitor {
   bool link(const Link& link, void* object) override {
     if (full()) return false;
     if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
-      const bool anywhere = is_cpu_scalar(tensor, TensorFields::device(tensor));
-      const void* storage = anywhere ? nullptr : TensorFields::storage(tensor);
-      if (storage != nullptr) storages_[device_slot(TensorFields::device(tensor))].insert(storage);
+      const bool anywhere = is_cpu_scalar(tensor);
+      const void* storage = anywhere ? nullptr : storage_of(tensor);
+      if (storage != nullptr) storages_[device_slot_of(tensor)].insert(storage);
     } else if ((!inside_ || link.kind == LinkKind::child) && leads_on(object) && seen_.insert(object).second) {
       open_.push_back(object);
     }
@@ -58,17 +57,12 @@ class Tensors final : public LinkVisitor {
   bool inside_ = false;
 };
 
-bool is_trained(const c10::TensorImpl* tensor) noexcept {
-  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
-  return meta != nullptr && (meta->requires_grad_ || meta->grad_fn_ != nullptr);
-}
-
 }  // namespace
 
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
   const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
   const void* frame = program_frame(inquiry.innermost);
-  if (tensor == nullptr || frame == nullptr || TensorFields::storage(tensor) == nullptr) return;
+  if (tensor == nullptr || frame == nullptr || storage_of(tensor) == nullptr) return;
   if (is_trained(tensor)) return;  // what is optimized may well begin where the data are still to be moved
   const Tensors tensors(inquiry.search, frame);
   if (!tensors.complete() || tensors.by_device().size() != 2) return;
@@ -77,7 +71,7 @@ void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
   trace::DeviceSlot elsewhere = own;
   for (const auto& [device, storages] : tensors.by_device()) {
     if (device == own) {
-      if (storages.size() != 1 || !storages.contains(TensorFields::storage(tensor))) return;
+      if (storages.size() != 1 || !storages.contains(storage_of(tensor))) return;
     } else {
       elsewhere = device;
       others = storages.size();
@@ -89,20 +83,34 @@ void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand) {
                     device + " " + std::to_string(others) + " of " + std::to_string(others + 1));
 }
 
+// Once may be a matter of the one value; a function that brings several works on the host.
+void find_host_work(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  if (frame == nullptr || is_module_body(frame_code(frame))) return;
+  const trace::Position at = waits_at(frame);
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  int brought = 0;
+  const int end = end_of_function(lines, at.line);
+  for (int k = enclosing_line(lines, at.line, "def ") + 1; k <= end; ++k) {
+    if (lines[k].find(".cpu()") != std::string_view::npos) ++brought;
+  }
+  if (brought > 1) inquiry.found.add(trace::EvidenceKind::host_work, operand, {}, std::to_string(brought));
+}
+
 // The allocator of the device has no other block than those of the operands.
 void find_alone_on_device(const Inquiry& inquiry, std::size_t operand) {
   const trace::DeviceSlot own = inquiry.operands[operand].device;
   std::unordered_set<const void*> storages;
-  std::optional<std::uint16_t> key;
+  std::optional<DeviceKey> key;
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
     const c10::TensorImpl* tensor = inquiry.identities[k].tensor;
     if (tensor == nullptr || inquiry.operands[k].device != own) continue;
-    const std::uint16_t device = TensorFields::device(tensor);
-    if (!is_cuda(device) || TensorFields::storage(tensor) == nullptr) return;
-    storages.insert(TensorFields::storage(tensor));
-    key = device;
+    if (!is_cuda_tensor(tensor) || storage_of(tensor) == nullptr) return;
+    storages.insert(storage_of(tensor));
+    key = device_of(tensor);
   }
-  if (!key || device_bytes(device_of_key(*key)).blocks != storages.size()) return;
+  if (!key || device_bytes(*key).blocks != storages.size()) return;
   inquiry.found.add(trace::EvidenceKind::alone_on_device, operand, {},
                     runtime.recorder->string(runtime.recorder->device_name(own)));
 }

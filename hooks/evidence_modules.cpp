@@ -16,7 +16,6 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -155,7 +154,7 @@ class MovedChildren final : public LinkVisitor {
       return true;
     }
     const c10::TensorImpl* tensor = link.kind == LinkKind::parameter ? inquiry_.search.tensor_at(object) : nullptr;
-    const c10::StorageImpl* storage = tensor != nullptr ? TensorFields::storage(tensor) : nullptr;
+    const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
     if (storage != nullptr) note(runtime.recorder->lineage(origin_table().find(storage)));
     return true;
   }
@@ -266,6 +265,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   }
   find_unregistered(inquiry, operand, root);
   find_module_binding(inquiry, operand, root);
+  find_module_copy(inquiry, operand, root);
   if (find_weights_elsewhere(inquiry, operand, root)) find_part_of_model(inquiry, operand, owner->holder);
 }
 

@@ -13,7 +13,6 @@
 #include "hooks/python_text.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -34,7 +33,7 @@ std::string name_of(const Link& link) {
 trace::LineageId history_of_weights(const ObjectSearch& search, const void* module) {
   trace::LineageId found = trace::LineageId::none;
   visit_weights(search, module, [&found](const c10::TensorImpl& weight) {
-    const c10::StorageImpl* storage = TensorFields::storage(&weight);
+    const c10::StorageImpl* storage = storage_of(&weight);
     if (storage != nullptr) found = origin_table().find(storage);
     return found == trace::LineageId::none;
   });

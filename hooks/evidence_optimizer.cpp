@@ -1,17 +1,32 @@
 // Where the program itself puts tensors into an optimizer's state.
+#include <string_view>
+#include <vector>
+
 #include "hooks/byte_code.h"
 #include "hooks/code_table.h"
 #include "hooks/evidence.h"
 #include "hooks/optimizer_state.h"
+#include "hooks/python_text.h"
 #include "hooks/sites.h"
+#include "hooks/source_files.h"
 
 namespace devsan::hooks {
 
 namespace {
 
+// `optimizer.state[order[index]] = value`: whatever the parameter is written as.
+bool writes_state(std::string_view line) {
+  constexpr std::string_view kState = ".state[";
+  const std::size_t at = line.find(kState);
+  const std::size_t close = at != line.npos ? closing_of(line, at + kState.size() - 1) : line.npos;
+  if (close == line.npos) return false;
+  const std::string_view behind = trimmed(line.substr(close + 1));
+  return behind.starts_with('=') && !behind.starts_with("==");
+}
+
 // `….state[parameter] = value` and `state[…]['key'] = value`; or `state[key] = value` with a variable, which is certain
 // of nothing.
-void add_stores(std::vector<Candidate>& candidates, const void* code, const void* key) {
+void add_stores(SourceFiles& files, std::vector<Candidate>& candidates, const void* code, const void* key) {
   if (!mentions_text(code, "state")) return;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
@@ -19,10 +34,12 @@ void add_stores(std::vector<Candidate>& candidates, const void* code, const void
     if (all[k].operation != Operation::store_item) continue;
     const Instruction& subscript = all[k - 1];
     const bool by_key = subscript.operation == Operation::load_constant && same_name(subscript.operand, key);
-    if (!by_key && subscript.operation != Operation::load_variable) continue;
+    const trace::Position at = position_of(code, all[k].offset);
+    const bool written = subscript.operation == Operation::other && writes_state(files.line(at.file, at.line));
+    if (!by_key && !written && subscript.operation != Operation::load_variable) continue;
     const bool into_state =
         k >= 2 && all[k - 2].operation == Operation::load_attribute && is_name(all[k - 2].operand, "state");
-    candidates.push_back({position_of(code, all[k].offset), by_key || into_state});
+    candidates.push_back({at, by_key || into_state || written});
   }
 }
 
@@ -31,12 +48,13 @@ void add_stores(std::vector<Candidate>& candidates, const void* code, const void
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand) {
   const OptimizerState state = optimizer_state(inquiry.search, inquiry.identities[operand].object);
   if (state.optimizer == nullptr) return;
+  SourceFiles files;
   std::vector<Candidate> candidates;
-  for (const void* code : inquiry.own_code.code()) add_stores(candidates, code, state.key);
+  for (const void* code : inquiry.own_code.code()) add_stores(files, candidates, code, state.key);
   for (const void* function : functions_of_type(type_of(state.optimizer))) {
     const void* code = code_of_function(function);
     // A library's optimizers are looked through by their type alone.
-    if ((code_table.classify(code) & kLibraryCode) != 0) add_stores(candidates, code, state.key);
+    if ((code_table.classify(code) & kLibraryCode) != 0) add_stores(files, candidates, code, state.key);
   }
   const auto at = choose(inquiry, operand, candidates);
   inquiry.found.add(trace::EvidenceKind::optimizer_state, operand, at.value_or(trace::Position{}), state.name);

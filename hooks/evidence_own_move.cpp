@@ -18,7 +18,6 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/source_files.h"
-#include "hooks/tensor_fields.h"
 #include "trace/words.h"
 
 namespace devsan::hooks {
@@ -116,7 +115,7 @@ class MovedOn final : public LinkVisitor {
 
  private:
   bool note(const c10::TensorImpl& tensor) {
-    const c10::StorageImpl* storage = TensorFields::storage(&tensor);
+    const c10::StorageImpl* storage = storage_of(&tensor);
     if (storage == nullptr) return true;
     const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
     const trace::Position at = runtime.recorder->site(node.site).user;

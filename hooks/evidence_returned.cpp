@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,14 +35,16 @@ void visit_moves(trace::DeviceSlot from, trace::DeviceSlot to, Visit visit) {
   });
 }
 
-// "x" of `x.to(self.device)`, also in a longer statement: a variable that is moved to a device that `self` tells of.
-std::string moved_to_own(std::string_view statement, std::string_view self) {
+// "x" of `x.to(self.device)`, also in a longer statement: a variable that is moved to a device that one of `owners`
+// tells of, mostly `self`.
+std::string moved_to_own(std::string_view statement, std::span<const std::string> owners) {
   for (const std::string_view move : kMoves) {
     for (std::size_t at = name_in(statement, move); at != statement.npos; at = name_in(statement, move, at + 1)) {
       const std::size_t open = at + move.size();
       const std::string_view target = statement.substr(open + 1, end_of_expression(statement, open + 1) - open - 1);
       if (at == 0 || statement[at - 1] != '.' || !statement.substr(open).starts_with('(')) continue;
-      if (!has_word(target, self) || target.find("dtype") != target.npos) continue;
+      const auto tells = [&](const std::string& owner) { return has_word(target, owner); };
+      if (std::ranges::none_of(owners, tells) || target.find("dtype") != target.npos) continue;
       std::size_t begin = at - 1;
       while (begin > 0 && trace::is_word(statement[begin - 1])) --begin;
       const std::string_view name = statement.substr(begin, at - 1 - begin);
@@ -63,7 +66,9 @@ bool is_given(const std::string& name, std::string_view statement, const std::ve
 // The text of a method.
 class Method {
  public:
-  explicit Method(const void* code) : at_(position_of(code, 0)), lines_(files_.whole(at_.file)) {
+  // `part`: it is the function of a part, which has a device of its own; any other may be told one by a part that it is
+  // given, as `run(expert, x)` is.
+  Method(const void* code, bool part) : at_(position_of(code, 0)), lines_(files_.whole(at_.file)), part_(part) {
     char buffer[256];
     for (int k = 0; k < code_all_arguments(code); ++k) {
       names_.emplace_back(text_of(code_local_name(code, k), buffer, sizeof buffer));
@@ -84,7 +89,7 @@ class Method {
     visit_moves(from, own, [&](const trace::Position& move) {
       if (brought != 0 || move.file != at_.file || !stands_in(move.line)) return;
       const std::string statement = statement_at(lines_, move.line);
-      argument = moved_to_own(statement, names_.front());
+      argument = moved_to_own(statement, owners());
       if (!argument.empty() && is_given(argument, statement, names_)) brought = move.line;
     });
     const int line = brought != 0 ? only_return(brought) : 0;
@@ -108,13 +113,16 @@ class Method {
       found = k;
     }
     const std::string statement = found != 0 ? statement_at(lines_, found) : std::string();
-    const bool moves = trace::calls_method(statement, kMoves) && moved_to_own(statement, names_.front()).empty();
+    const bool moves = trace::calls_method(statement, kMoves) && moved_to_own(statement, owners()).empty();
     return moves ? 0 : found;
   }
+
+  std::span<const std::string> owners() const { return std::span(names_).first(part_ ? 1 : names_.size()); }
 
   SourceFiles files_;
   const trace::Position at_;
   const SourceLines lines_;
+  const bool part_;
   int definition_ = 0;
   std::vector<std::string> names_;  // of the arguments
 };
@@ -127,6 +135,19 @@ const void* forward_of(const Inquiry& inquiry, const void* frame, std::string_vi
   for (const void* function : functions_of_type(type_of(object))) {
     const void* code = code_of_function(function);
     if (is_name(field<const void*>(code, code_members.name), "forward")) return code;
+  }
+  return nullptr;
+}
+
+// "self.run" of `self.run(expert, x)`: another method of the object whose method a frame runs.
+const void* own_method(const void* frame, std::string_view callee) {
+  constexpr std::string_view kSelf = "self.";
+  const bool own = callee.starts_with(kSelf) && is_identifier(callee.substr(kSelf.size()));
+  const void* self = own ? variable_named(frame, "self") : nullptr;
+  if (self == nullptr) return nullptr;
+  for (const void* function : functions_of_type(type_of(self))) {
+    const void* code = code_of_function(function);
+    if (is_name(field<const void*>(code, code_members.name), callee.substr(kSelf.size()))) return code;
   }
   return nullptr;
 }
@@ -188,8 +209,9 @@ void find_returned(const Inquiry& inquiry, std::size_t operand) {
   if (other == inquiry.operands.end() || !all_on_accelerators(inquiry)) return;
   for (const Statement& statement : statements_of(inquiry, operand)) {
     for (const std::string& callee : callees_in(statement.text)) {
-      const void* code = forward_of(inquiry, statement.frame, callee);
-      const auto returned = code != nullptr ? Method(code).returned(other->device, own) : std::nullopt;
+      const void* part = forward_of(inquiry, statement.frame, callee);
+      const void* code = part != nullptr ? part : own_method(statement.frame, callee);
+      const auto returned = code != nullptr ? Method(code, part != nullptr).returned(other->device, own) : std::nullopt;
       if (!returned) continue;
       return inquiry.found.add(trace::EvidenceKind::returned_at, operand, returned->at, returned->argument);
     }

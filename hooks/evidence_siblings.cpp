@@ -55,10 +55,10 @@ class Wanted {
 
   // Where the program itself moved this tensor, or a copy of it, from the operand's device to one of these.
   trace::SiteId move_of(const c10::TensorImpl* tensor) const noexcept {
-    const c10::StorageImpl* storage = TensorFields::storage(tensor);
+    const c10::StorageImpl* storage = storage_of(tensor);
     if (storage == nullptr) return trace::SiteId::none;
     trace::SiteId site = trace::SiteId::none;
-    if (device_slot(TensorFields::device(tensor)) == own_) {
+    if (device_slot_of(tensor) == own_) {
       const auto copy = find_copy(storage, Copied::away);
       if (copy && contains(copy->device)) site = copy->site;
     } else {
@@ -261,9 +261,11 @@ bool goes_through(const Inquiry& inquiry, trace::SiteId site, const void* holder
 // nothing: what else the function was given need not come from the same place.
 constexpr int kSeveral = 2;
 
-void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted) {
-  std::uint32_t at = inquiry.search.sighting(operand).place;
+// `at`: the operand, or what keeps the tensor that it is a view of.
+void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted, std::uint32_t at) {
   if (at == kNoPlace) return;
+  // A weight is no part of a batch, unless the function was given it as such.
+  if (inquiry.owner_of(operand) != nullptr && !inquiry.search.is_root(at)) return;
   while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
   const Place& root = inquiry.search.place(at);
   if (!is_argument(root)) return;
@@ -271,6 +273,16 @@ void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wan
   entries.stop_after(code_all_arguments(frame_code(root.frame)));
   visit_frame(root.frame, false, entries);
   if (const auto* move = entries.usual(kSeveral)) add(inquiry, operand, move->first, move->second.link, nullptr);
+}
+
+// `prompt = history["semantic"][None]` is not in the batch, but the tensor that it is a view of is.
+void find_beside_base(const Inquiry& inquiry, std::size_t operand, const Wanted& wanted) {
+  for (const Holding& holding : inquiry.search.holdings_of_base(operand)) {
+    if (is_torch_module(holding.holder)) continue;
+    const std::uint32_t at = inquiry.search.find_place(holding.holder);
+    if (at == kNoPlace) continue;
+    return find_among_arguments(inquiry, operand, wanted, at);
+  }
 }
 
 // `for x, y, mask in prefetch(loader):` gave the operand, or what it was computed from, its name beside others that the
@@ -359,11 +371,12 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
   add_containers(inquiry, object, holders);
   if (const Holding* owner = inquiry.search.owner(object)) holders.all.push_back({owner->holder, Holders::kOperand});
   if (find_among_holders(inquiry, operand, wanted, object, holders)) return;
-  find_among_arguments(inquiry, operand, wanted);
+  find_among_arguments(inquiry, operand, wanted, inquiry.search.sighting(operand).place);
   const Ancestor& ancestor = inquiry.search.ancestor(operand);
   if (find_among_unpacked(inquiry, operand, wanted, inquiry.search.sighting(operand).place)) return;
   if (ancestor.certain && find_among_unpacked(inquiry, operand, wanted, ancestor.place)) return;
   if (!holders.all.empty()) return;
+  find_beside_base(inquiry, operand, wanted);
   find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, ancestor));
 }
 

@@ -6,7 +6,6 @@
 #include "hooks/large_page.h"
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
-#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -36,7 +35,7 @@ void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
   // Equal histories are one node: weights that one line made share it, and then it is not known which one it was.
   for (const auto& [tensor, holding] : inquiry.search.owned()) {
     const c10::TensorImpl* now = inquiry.search.tensor_at(tensor);
-    const c10::StorageImpl* storage = now != nullptr ? TensorFields::storage(now) : nullptr;
+    const c10::StorageImpl* storage = now != nullptr ? storage_of(now) : nullptr;
     if (storage == nullptr) continue;
     const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
     if (node.how != trace::How::moved || !inquiry.is_wanted(operand, node.device)) continue;

@@ -18,55 +18,71 @@ trace::OddOperands odd_among(std::span<const trace::OperandRecord> operands, con
                             [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
 }
 
+void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
+  find_holder(inquiry, k);
+  find_binding(inquiry, k);
+  find_given(inquiry, k);
+  find_crossing(inquiry, k);
+  find_attribute_stores(inquiry, k);
+  find_modules(inquiry, k);
+  find_forward_hooks(inquiry, k);
+  find_hook_inputs(inquiry, k);
+  find_optimizer_state(inquiry, k);
+  find_default_argument(inquiry, k);
+  find_copied_away(inquiry, k);
+  find_source_moved(inquiry, k);
+  find_moved_siblings(inquiry, k);
+  find_own_move(inquiry, k);
+  find_moved_children(inquiry, k);
+  find_moved_modules(inquiry, k);
+  find_generator(inquiry, k);
+  find_default_device(inquiry, k);
+  find_entry_puts(inquiry, k);
+  find_cache_key(inquiry, k);
+  find_taken_out(inquiry, k);
+  find_weight_put(inquiry, k);
+  find_returned(inquiry, k);
+  find_collected(inquiry, k);
+  find_closure_of_copy(inquiry, k);
+  find_shared_module(inquiry, k);
+  find_ancestor(inquiry, k);
+  find_made_alike(inquiry, k);
+  find_first_variable(inquiry, k);
+  find_device_value(inquiry, k);
+  find_spread_model(inquiry, k);
+  find_given_to_module(inquiry, k);
+  find_unused_device(inquiry, k);
+  find_host_work(inquiry, k);
+  find_forward_call(inquiry, k);
+  find_hook_on_list(inquiry, k);
+  find_given_to_keep(inquiry, k);
+  find_restored(inquiry, k);
+}
+
+// Of the others, which are right, it helps to know where they come from.
+void collect_of_other(const Inquiry& inquiry, std::size_t k) {
+  find_holder(inquiry, k);
+  find_binding(inquiry, k);
+  find_attribute_stores(inquiry, k);
+  find_modules(inquiry, k);
+  find_default_device(inquiry, k);
+  find_default_argument(inquiry, k);
+  find_entry_puts(inquiry, k);
+  find_closure_of_copy(inquiry, k);
+  find_locals_elsewhere(inquiry, k);
+  find_alone_on_device(inquiry, k);
+  find_returned(inquiry, k);
+  find_collected(inquiry, k);
+  find_restored(inquiry, k);
+}
+
 void collect(const Inquiry& inquiry, const Failure& failure) {
   const trace::OddOperands odd = odd_among(inquiry.operands, failure);
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
-    if (!odd.odd(inquiry.operands[k])) continue;
-    find_holder(inquiry, k);
-    find_binding(inquiry, k);
-    find_given(inquiry, k);
-    find_crossing(inquiry, k);
-    find_attribute_stores(inquiry, k);
-    find_modules(inquiry, k);
-    find_forward_hooks(inquiry, k);
-    find_hook_inputs(inquiry, k);
-    find_optimizer_state(inquiry, k);
-    find_default_argument(inquiry, k);
-    find_copied_away(inquiry, k);
-    find_source_moved(inquiry, k);
-    find_moved_siblings(inquiry, k);
-    find_own_move(inquiry, k);
-    find_moved_children(inquiry, k);
-    find_moved_modules(inquiry, k);
-    find_generator(inquiry, k);
-    find_default_device(inquiry, k);
-    find_entry_puts(inquiry, k);
-    find_cache_key(inquiry, k);
-    find_taken_out(inquiry, k);
-    find_weight_put(inquiry, k);
-    find_returned(inquiry, k);
-    find_collected(inquiry, k);
-    find_closure_of_copy(inquiry, k);
-    find_shared_module(inquiry, k);
-    find_ancestor(inquiry, k);
-    find_made_alike(inquiry, k);
-    find_first_variable(inquiry, k);
-    find_device_value(inquiry, k);
-    find_spread_model(inquiry, k);
+    if (odd.odd(inquiry.operands[k])) collect_of_odd(inquiry, k);
   }
-  // Of the others, which are right, it helps to know where they come from.
   for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
-    if (odd.odd(inquiry.operands[k])) continue;
-    find_binding(inquiry, k);
-    find_modules(inquiry, k);
-    find_default_device(inquiry, k);
-    find_default_argument(inquiry, k);
-    find_entry_puts(inquiry, k);
-    find_closure_of_copy(inquiry, k);
-    find_locals_elsewhere(inquiry, k);
-    find_alone_on_device(inquiry, k);
-    find_returned(inquiry, k);
-    find_collected(inquiry, k);
+    if (!odd.odd(inquiry.operands[k])) collect_of_other(inquiry, k);
   }
 }
 
@@ -95,6 +111,9 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       if (!odd.odd(operands[k])) continue;
       find_trace(operands[k], k, failure.site, evidence);
       find_cache_key_in_text(operands[k], k, evidence);
+      find_cache_guard(operands[k], k, evidence);
+      find_used_once(operands[k], k, evidence);
+      find_device_not_given(operands[k], k, evidence);
       find_filling(operands[k], k, evidence);
     }
   } catch (const std::bad_alloc&) {  // evidence is worth no failure

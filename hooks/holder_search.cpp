@@ -57,7 +57,7 @@ class Holders final : public TensorObserver {
   }
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
-    const c10::StorageImpl* storage = TensorFields::storage(tensor);
+    const c10::StorageImpl* storage = storage_of(tensor);
     const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
     if (tag == trace::LineageId::none) return;
     const trace::LineageNode node = runtime.recorder->lineage(tag);

@@ -7,7 +7,6 @@
 #include "hooks/module_weights.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/tensor_objects.h"
 #include "hooks/waiting_calls.h"
 #include "trace/odd_operand.h"
@@ -25,7 +24,7 @@ class ToldDevice final : public LinkVisitor {
   trace::DeviceSlot device = trace::DeviceSlot::none;
   bool link(const Link& link, void* object) override {
     const bool argument = link.kind == LinkKind::local && link.index < arguments_;
-    if (const auto told = argument ? device_in(object) : std::nullopt) device = device_slot(device_key(*told));
+    if (const DeviceKey told = argument ? device_in(object) : 0) device = device_slot(told);
     return device == trace::DeviceSlot::none;
   }
 
@@ -39,7 +38,7 @@ trace::DeviceSlot given_on(const ObjectSearch& search, const void* frame, std::s
   for (const ArgumentTensor& one : argument_tensors(search, frame)) {
     const auto is_operand = [&](const OperandIdentity& identity) { return identity.object == one.object; };
     if (std::ranges::any_of(identities, is_operand)) continue;
-    const trace::DeviceSlot here = device_slot(TensorFields::device(one.tensor));
+    const trace::DeviceSlot here = device_slot_of(one.tensor);
     if (device != trace::DeviceSlot::none && device != here) return trace::DeviceSlot::none;
     device = here;
   }

@@ -13,6 +13,7 @@
 #include "hooks/runtime.h"
 #include "hooks/sites.h"
 #include "hooks/stack.h"
+#include "hooks/tensor_fields.h"
 #include "hooks/thread_caches.h"
 #include "trace/clock.h"
 #include "trace/fixed_text.h"

@@ -19,6 +19,7 @@
 #include "hooks/optimizer_state.h"
 #include "hooks/runtime.h"
 #include "hooks/stack.h"
+#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -202,7 +203,7 @@ std::unique_ptr<Shortage> shortage_of(const trace::MeetingPayload& meeting, c10:
   auto shortage = std::make_unique<Shortage>(
       Shortage{runtime.epoch_page->epoch.load(std::memory_order_relaxed), {}, Snapshot(slot)});
   if (!shortage->live.take()) return nullptr;
-  const DeviceBytes bytes = device_bytes(device);
+  const DeviceBytes bytes = device_bytes(device_key(device));
   shortage->fixed.time_ns = meeting.time_ns;
   shortage->fixed.tid = meeting.tid;
   shortage->fixed.device = slot;

@@ -19,6 +19,7 @@
 #include "hooks/operator_table.h"
 #include "hooks/runtime.h"
 #include "hooks/site_memory.h"
+#include "hooks/tensor_fields.h"
 #include "trace/clock.h"
 #include "trace/memory_series.h"
 
@@ -201,11 +202,12 @@ DEVSAN_REPLACEMENTS const Replacement sharing_replacements[] = {
 
 }  // namespace
 
-DeviceBytes device_bytes(c10::Device device) noexcept {
+DeviceBytes device_bytes(DeviceKey key) noexcept {
   DeviceBytes bytes;
 #ifdef DEVSAN_DEVICE_ALLOCATORS
   constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   try {
+    const c10::Device device = device_of_key(key);
     auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
     if (allocator == nullptr || !allocator->initialized()) return bytes;
     const c10::CachingDeviceAllocator::DeviceStats stats = allocator->getDeviceStats(device.index());

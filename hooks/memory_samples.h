@@ -1,9 +1,9 @@
 // Looks at the memory of the process and of its devices, from iteration to iteration.
 #pragma once
 
-#include <c10/core/Device.h>
-
 #include <cstdint>
+
+#include "hooks/tensor_facts.h"
 
 namespace devsan::hooks {
 
@@ -13,7 +13,7 @@ struct DeviceBytes {
   std::uint64_t reserved = 0;
   std::uint64_t blocks = 0;  // in which `allocated` lies: mostly one for each storage
 };
-DeviceBytes device_bytes(c10::Device device) noexcept;
+DeviceBytes device_bytes(DeviceKey device) noexcept;
 
 // To be called when an iteration begins, on any thread, outside of every allocator; looks at most some fifty times a
 // second.

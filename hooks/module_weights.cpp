@@ -7,7 +7,6 @@
 #include "hooks/evidence.h"
 #include "hooks/python_frames.h"
 #include "hooks/runtime.h"
-#include "hooks/tensor_fields.h"
 #include "hooks/waiting_calls.h"
 
 namespace devsan::hooks {
@@ -80,7 +79,7 @@ void visit_weights(const ObjectSearch& search, const void* root,
 
 Weights::Weights(const ObjectSearch& search, const void* root) {
   visit_weights(search, root, [this](const c10::TensorImpl& weight) {
-    ++counts_[device_slot(TensorFields::device(&weight))];
+    ++counts_[device_slot_of(&weight)];
     ++all_;
     return true;
   });

@@ -1,7 +1,5 @@
 #include "hooks/object_search.h"
 
-#include <torch/csrc/autograd/variable.h>
-
 #include <algorithm>
 #include <array>
 
@@ -115,7 +113,7 @@ bool ObjectSearch::link(const Link& link, void* object) {
   if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
   const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
-  const c10::StorageImpl* storage = tensor != nullptr && !weight ? TensorFields::storage(tensor) : nullptr;
+  const c10::StorageImpl* storage = tensor != nullptr && !weight ? storage_of(tensor) : nullptr;
   const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
   if (tag != trace::LineageId::none) {
     for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
@@ -133,7 +131,7 @@ void ObjectSearch::look_for_operand(std::size_t operand, std::uint32_t place, vo
     sighting = {place, false, false, tensor};
   } else if (tensor == nullptr || known.tensor == nullptr || tensor == known.tensor) {
     return;
-  } else if (tensor->grad().unsafeGetTensorImpl() == known.tensor) {
+  } else if (gradient_of(tensor) == known.tensor) {
     sighting = {place, true, false, tensor};
   } else if (sighting.place == kNoPlace && is_base(operand, tensor)) {
     sighting = {place, false, true, tensor};
@@ -172,7 +170,7 @@ void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, c
   const auto step = std::ranges::find(history, tag);
   if (step == history.end()) return;
   const auto steps = static_cast<std::size_t>(step - history.begin());
-  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  const c10::StorageImpl* storage = storage_of(tensor);
   Ancestor& known = ancestors_[operand];
   if (known.place == kNoPlace || steps < known.steps) {
     known = {place, steps, storage, true};
@@ -182,10 +180,10 @@ void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, c
 }
 
 bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {
-  if (records_[operand].device != device_slot(TensorFields::device(tensor))) return false;
-  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  if (records_[operand].device != device_slot_of(tensor)) return false;
+  const c10::StorageImpl* storage = storage_of(tensor);
   if (storage == nullptr) return false;
-  if (storage == TensorFields::storage(identities_[operand].tensor)) return true;
+  if (storage == storage_of(identities_[operand].tensor)) return true;
   const trace::LineageId tag = origin_table().find(storage);
   if (tag == trace::LineageId::none) return false;
   for (const trace::LineageId parent : parents_[operand]) {
@@ -262,11 +260,11 @@ std::vector<Holding> ObjectSearch::holdings_of(const void* object) const {
 
 std::vector<Holding> ObjectSearch::holdings_of_base(std::size_t operand) const {
   const c10::TensorImpl* itself = identities_[operand].tensor;
-  const c10::StorageImpl* storage = itself != nullptr ? TensorFields::storage(itself) : nullptr;
+  const c10::StorageImpl* storage = itself != nullptr ? storage_of(itself) : nullptr;
   std::vector<Holding> all;
   for (const Holding& holding : holdings_) {
     const c10::TensorImpl* tensor = storage != nullptr ? tensor_at(holding.object) : nullptr;
-    if (tensor != nullptr && tensor != itself && TensorFields::storage(tensor) == storage) all.push_back(holding);
+    if (tensor != nullptr && tensor != itself && storage_of(tensor) == storage) all.push_back(holding);
   }
   return all;
 }
@@ -304,11 +302,6 @@ const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
   const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
   if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
   return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
-}
-
-bool has_graph(const c10::TensorImpl* tensor) noexcept {
-  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
-  return meta != nullptr && meta->grad_fn_ != nullptr;
 }
 
 bool WrittenLink::link(const Link& link, void* object) {

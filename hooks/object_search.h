@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "hooks/object_graph.h"
-#include "hooks/operand_list.h"
+#include "hooks/tensor_facts.h"
+#include "trace/file_layout.h"
 
 namespace devsan::hooks {
 
@@ -60,9 +61,6 @@ class TensorObserver {
  protected:
   ~TensorObserver() = default;
 };
-
-// Whether a tensor was computed by operators that autograd has recorded. With the GIL.
-bool has_graph(const c10::TensorImpl* tensor) noexcept;
 
 class ObjectSearch final : public LinkVisitor {
  public:

@@ -12,13 +12,6 @@
 
 namespace devsan::hooks {
 
-// What an operand is known by while the call is on the stack.
-struct OperandIdentity {
-  const void* object = nullptr;             // its PyObject; null where Python has none
-  const c10::TensorImpl* tensor = nullptr;  // null for generators and device arguments
-  const void* generator = nullptr;          // its c10::GeneratorImpl; most have no PyObject of their own
-};
-
 class OperandList final : public OperandSink {
  public:
   // `schema` names the arguments of operators that are not wrapped.

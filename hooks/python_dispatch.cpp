@@ -18,6 +18,7 @@
 #include "hooks/operator_table.h"
 #include "hooks/own_memory.h"
 #include "hooks/runtime.h"
+#include "hooks/tensor_fields.h"
 #include "hooks/tensor_objects.h"
 #include "hooks/torch_function.h"
 
@@ -73,7 +74,7 @@ c10::IValue value_of(const void* object) {
     return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(
         const_cast<c10::TensorImpl*>(tensor)));
   }
-  if (const std::optional<c10::Device> device = device_in(object)) return *device;
+  if (const DeviceKey device = device_in(object)) return device_of_key(device);
   return {};
 }
 

@@ -93,6 +93,12 @@ bool is_identifier(std::string_view text) noexcept {
          std::ranges::all_of(text, is_word);
 }
 
+std::string leading_name(std::string_view statement) {
+  const auto end = std::ranges::find_if_not(statement, is_word);
+  const std::string_view word = statement.substr(0, static_cast<std::size_t>(end - statement.begin()));
+  return is_identifier(word) ? std::string(word) : std::string();
+}
+
 SourceLines::SourceLines(std::string_view text) {
   while (!text.empty() && lines_.size() < kMaxLines) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -294,7 +300,7 @@ std::string unpacked_argument(std::string_view call) {
 }  // namespace
 
 std::string device_expression(std::string_view call) {
-  constexpr std::array<std::string_view, 3> kBefore = {"device=", ".to(", "_like("};
+  constexpr std::array<std::string_view, 4> kBefore = {"device=", ".to(", "_like(", "map_location="};
   std::string found;
   for (const std::string_view before : kBefore) {
     for (std::size_t at = call.find(before); at != call.npos; at = call.find(before, at + 1)) {

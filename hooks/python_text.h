@@ -27,6 +27,9 @@ class SourceLines {
 
 bool is_identifier(std::string_view text) noexcept;
 
+// The name that a statement begins with, as that of what it assigns or calls; empty where it begins otherwise.
+std::string leading_name(std::string_view statement);
+
 // Without the blanks around it.
 std::string_view trimmed(std::string_view text) noexcept;
 

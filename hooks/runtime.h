@@ -6,7 +6,7 @@
 
 #include "hooks/large_page.h"
 #include "hooks/python_api.h"
-#include "hooks/tensor_fields.h"
+#include "hooks/tensor_facts.h"
 #include "hooks/thread_state.h"
 #include "preload/hooks_abi.h"
 

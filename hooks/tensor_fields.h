@@ -10,10 +10,9 @@
 #include <cstring>
 #include <memory>
 
-namespace devsan::hooks {
+#include "hooks/tensor_facts.h"
 
-// A device as one number: type, index and a mark that there is one. 0 for an undefined tensor.
-using DeviceKey = std::uint32_t;
+namespace devsan::hooks {
 
 inline DeviceKey device_key(c10::Device device) noexcept {
   return std::uint32_t{0x10000} | std::uint32_t{static_cast<std::uint8_t>(device.type())} |

@@ -8,6 +8,7 @@
 
 #include "hooks/own_memory.h"
 #include "hooks/python_api.h"
+#include "hooks/tensor_fields.h"
 
 namespace devsan::hooks {
 
@@ -54,11 +55,11 @@ const c10::TensorImpl* tensor_of(const void* object) noexcept {
   return offset < 0 ? nullptr : field<const c10::TensorImpl*>(object, offset);
 }
 
-std::optional<c10::Device> device_in(const void* object) noexcept {
+DeviceKey device_in(const void* object) noexcept {
   constexpr std::ptrdiff_t kDevice = 16;  // THPDevice::device: its type and its index
-  if (std::string_view(field<const char*>(type_of(object), kTypeName)) != "torch.device") return std::nullopt;
-  return c10::Device(static_cast<c10::DeviceType>(field<std::int8_t>(object, kDevice)),
-                     field<std::int8_t>(object, kDevice + 1));
+  if (std::string_view(field<const char*>(type_of(object), kTypeName)) != "torch.device") return 0;
+  return device_key(c10::Device(static_cast<c10::DeviceType>(field<std::int8_t>(object, kDevice)),
+                                field<std::int8_t>(object, kDevice + 1)));
 }
 
 }  // namespace devsan::hooks

@@ -1,9 +1,9 @@
 // The tensor or device that a Python object is, without an operand to learn the layout of such objects from.
 #pragma once
 
-#include <c10/core/TensorImpl.h>
+#include <cstddef>
 
-#include <optional>
+#include "hooks/tensor_facts.h"
 
 namespace devsan::hooks {
 
@@ -17,7 +17,7 @@ std::ptrdiff_t tensor_offset_in(const void* object) noexcept;
 // Null for an object that is no tensor. With the GIL.
 const c10::TensorImpl* tensor_of(const void* object) noexcept;
 
-// The device that a torch.device names; none for any other object.
-std::optional<c10::Device> device_in(const void* object) noexcept;
+// The device that a torch.device names; 0 for any other object.
+DeviceKey device_in(const void* object) noexcept;
 
 }  // namespace devsan::hooks

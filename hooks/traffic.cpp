@@ -11,6 +11,7 @@
 #include "hooks/copies.h"
 #include "hooks/examine.h"
 #include "hooks/halt.h"
+#include "hooks/loader_site.h"
 #include "hooks/meeting.h"
 #include "hooks/operand_list.h"
 #include "hooks/operator_table.h"
@@ -128,10 +129,13 @@ struct Event {
   std::uint64_t bytes = 0;
 };
 
-trace::TrafficPayload* write(const ThreadState& state, const Event& event,
+trace::TrafficPayload* write(const ThreadState& state, Event event,
                              std::span<const trace::OperandRecord> operands) noexcept {
   const Stack stack(state, state.backward_depth != 0 ? event.site.id : trace::SiteId::none);
   const auto frames = stack.frames().first(std::min(stack.frames().size(), kMaxFrames));
+  if (event.kind == trace::TrafficKind::unpinned_copy && event.cause == trace::SiteId::none) {
+    event.cause = loader_site(operands, frames);
+  }
   trace::TrafficPayload fixed{};
   fixed.bytes = event.bytes;
   fixed.steps = 1;

@@ -177,6 +177,14 @@ class Build {
   std::vector<std::string> sim_objects_;
 };
 
+// Said before the wait. Compilers differ by half; nobody plans by it.
+std::string expected_time(std::size_t slots) {
+  constexpr std::size_t kProcessorMinutes = 9;
+  const std::size_t minutes = (kProcessorMinutes + slots - 1) / slots;
+  return "this takes some " + (minutes == 1 ? std::string("60 seconds") : std::to_string(minutes) + " minutes") +
+         " on " + std::to_string(slots) + (slots == 1 ? " processor" : " processors");
+}
+
 long seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
 }
@@ -231,7 +239,7 @@ fs::path ensure_hooks(const Installation& installation, const Torch& torch, bool
   Progress progress(quiet);
   const BuildLock lock(location, [&] { progress.start("another process is building the hooks; waiting for it"); });
   if (!force && locate_hooks(torch.library().c_str(), &location) == HooksState::ready) return location.directory;
-  progress.start("building the hooks for torch " + torch.version + ", once; this takes a minute or two");
+  progress.start("building the hooks for torch " + torch.version + ", once; " + expected_time(compiler_slots()));
   Staging staging(location);
   Build(installation, torch, staging.path(), progress).run();
   staging.publish();

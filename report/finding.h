@@ -119,7 +119,8 @@ std::string_view name_of(Silence::By by);
 // What is known of traffic between the host and devices, beside operands and places.
 struct Traffic {
   trace::RaceKind race = trace::RaceKind::none;
-  // Of a race: where the copy was asked for. Of a copy from pageable memory: where it was copied into pinned memory.
+  // Of a race: where the copy was asked for. Of a copy from pageable memory: where it was copied into pinned memory;
+  // with `from_loader`, where the DataLoader was made.
   std::optional<Frame> copy;
   std::string taker;         // the operator that took the number which the host waited for
   bool to_host = false;      // the copy's direction

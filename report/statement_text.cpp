@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <vector>
 
 #include "trace/words.h"
 
@@ -54,6 +55,18 @@ std::string_view without_annotation(std::string_view target) {
   return trimmed(target.substr(0, colon));
 }
 
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  scan(text, [&](char c, std::size_t at, std::size_t depth) {
+    if (c != ',' || depth != 0) return;
+    parts.push_back(trimmed(text.substr(begin, at - begin)));
+    begin = at + 1;
+  });
+  parts.push_back(trimmed(text.substr(begin)));
+  return parts;
+}
+
 // Names, attributes, subscripts and tuples of these: no call, no operator, no literal.
 bool is_path(std::string_view text) {
   bool plain = !text.empty();
@@ -93,6 +106,17 @@ std::optional<AssignmentText> split_assignment(std::string_view line) {
   const AssignmentText parts{without_annotation(trimmed(text.substr(0, equals))), trimmed(text.substr(equals + 1))};
   if (parts.target.empty() || parts.value.empty()) return std::nullopt;
   return parts;
+}
+
+std::string_view value_given(std::string_view line, std::string_view target) {
+  const auto assignment = split_assignment(line);
+  if (!assignment) return {};
+  const std::vector<std::string_view> targets = split_at_commas(assignment->target);
+  const std::vector<std::string_view> values = split_at_commas(assignment->value);
+  if (targets.size() == 1 && targets.front() == target) return assignment->value;
+  const auto found = std::ranges::find(targets, target);
+  if (found == targets.end() || targets.size() != values.size()) return {};
+  return values[static_cast<std::size_t>(found - targets.begin())];
 }
 
 bool stores_entry(std::string_view line) {

@@ -312,7 +312,8 @@ struct TrafficPayload {
   std::uint16_t settled;    // of reads outside PyTorch: how many were followed by a wait for the copy; stops at 65,535
   std::int64_t time_ns;     // CLOCK_REALTIME
   SiteId site;
-  SiteId cause;  // of a race: where the copy was asked for
+  SiteId cause;  // where the copy of a race was asked for; where else a pageable copy's data was pinned, or its loader
+                 // made
   OperatorId op;
   TrafficKind kind;
   RaceKind race;

@@ -51,11 +51,33 @@ Explanation in_program(const LineageStep& made, const Pair& pair, const Finding&
               "Make it on the device of what it meets: `device=" + device_expression(pair.odd) + "`."}};
 }
 
+// A function that brings several values to the host works there; what another one has made for it on an accelerator, by
+// itself, is the one that does not belong.
+std::optional<Explanation> among_host_work(const Pair& pair, const Finding& finding) {
+  const Evidence* work = evidence_of(pair.odd, trace::EvidenceKind::host_work);
+  const LineageStep* brought = newest_move_of(pair.odd);
+  const LineageStep* made = arrival_of(pair.wanted);
+  if (work == nullptr || brought == nullptr || made == nullptr || !same_function(brought->at, *finding.where)) {
+    return std::nullopt;
+  }
+  if (made->how != trace::How::created || !is_changeable(made->at, finding) || !names_device(made->at)) {
+    return std::nullopt;
+  }
+  return Explanation{
+      cause_at(made->at, pair.wanted,
+               "This line makes " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) + ". `" +
+                   finding.where->function + "`, which uses it, brings what it works with to the host, in " +
+                   work->text + " lines."),
+      Fix{made->at.file, made->at.line,
+          "Make it on the CPU here; or bring it to the host where it is used, as the others are."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->wanted)) return std::nullopt;
+  if (auto host = among_host_work(*pair, finding)) return host;
   const LineageStep* made = made_here(pair->wanted, finding);
   if (made == nullptr) return std::nullopt;
   // "cpu 7 of 8"

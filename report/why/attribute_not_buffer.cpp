@@ -1,6 +1,10 @@
 // `Module.to()` moves parameters, buffers and child modules. A tensor kept as a plain attribute, or inside a list, dict
 // or object that is one, stays where it was made.
+#include <string>
+#include <string_view>
+
 #include "report/call_text.h"
+#include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -10,23 +14,6 @@
 namespace devsan::report::why {
 namespace {
 
-// Where the attribute is stored; else, where its value was made. An entry of a list or dict may come later than that
-// itself: where the function that stores the attribute does not put it there, it is made anew now and then, and the
-// attribute is not to blame. Of several lines that store it, the constructor's is where a buffer is registered.
-const Frame* place_to_change(const Operand& odd, const Evidence& held, const Finding& finding) {
-  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
-  if (stored == nullptr || !held.text.starts_with(stored->text)) {
-    const Evidence* declared = store_of(odd, held, finding);
-    if (declared != nullptr) stored = declared;
-  }
-  if (const LineageStep* entry = stored != nullptr ? stored_as_entry(odd, finding) : nullptr) {
-    return same_function(entry->at, stored->at) ? &entry->at : nullptr;
-  }
-  if (stored != nullptr) return &stored->at;
-  const LineageStep* arrival = arrival_of(odd);
-  return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
-}
-
 // `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
 bool moves_parameter(const Frame& place) {
   const auto stored = split_assignment(place.source);
@@ -35,13 +22,62 @@ bool moves_parameter(const Frame& place) {
          calls_move(stored->value.substr(call->receiver.size()));
 }
 
+// A module with an `_apply()` of its own moves such attributes, too: then nobody has moved the module.
+std::optional<Explanation> module_never_moved(const Pair& pair, const Evidence& own, const Finding& finding) {
+  if (!pair.odd.on_cpu() || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
+  const Frame& call = made_by_call(pair.odd.lineage.back());
+  if (&call == &pair.odd.lineage.back().at || !is_changeable(call, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(call, pair.odd,
+               mention_first(pair.odd) + " belongs to a `" + own.text +
+                   "`, which is made in this line, on the CPU, and moves such attributes by itself, in " +
+                   short_place(own.at) + ". Nothing has moved it since."),
+      Fix{call.file, call.line,
+          "Move the module to " + pair.wanted.device + " where it is made, with `.to('" + pair.wanted.device + "')`."}};
+}
+
+// `self.rank[name] = nn.Parameter(...)`, where `self.rank` is a plain dictionary or list: what the line puts there is a
+// parameter of no module.
+std::optional<Explanation> parameter_in_container(const Pair& pair, const Evidence& held, const Finding& finding) {
+  const Evidence* entry = place_of(pair.odd, trace::EvidenceKind::entry_put_at, finding);
+  const Evidence* stored = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
+  if (stored == nullptr || pair.odd.lineage.empty()) return std::nullopt;
+  const Frame& put = entry != nullptr ? entry->at : pair.odd.lineage.back().at;
+  // Without a line that is known to put it there, the one that makes the Parameter does so by its text.
+  const bool puts = put.source.find(".append(") != std::string::npos || stores_entry(put.source);
+  if (entry == nullptr && (!puts || class_of(put) != class_of(stored->at))) return std::nullopt;
+  if (put.source.find("Parameter(") == std::string::npos || !is_constructor(stored->at)) return std::nullopt;
+  if (!held.text.starts_with(stored->text + "[")) return std::nullopt;
+  const auto made = split_assignment(stored->at.source);
+  const bool list = made && (made->value.starts_with('[') || made->value.starts_with("list("));
+  const std::string_view kind = list ? "list" : "dictionary";
+  return Explanation{cause_at(stored->at, pair.odd,
+                              mention_first(pair.odd) + " comes from a Parameter that " + short_place(put) +
+                                  " puts into `" + stored->text + "`, which is a plain " + std::string(kind) +
+                                  ": moving the module does not reach what is in there, and no optimizer is given it."),
+                     Fix{stored->at.file, stored->at.line,
+                         std::string("Make it a `nn.Parameter") + (list ? "List" : "Dict") +
+                             "()` here: what that holds belongs to the module."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (const Evidence* own = place_of(pair->odd, trace::EvidenceKind::own_apply_at, finding)) {
+    if (auto unmoved = module_never_moved(*pair, *own, finding)) return unmoved;
+  }
+  // What a block, or a program, makes on its default device, no move has brought there.
+  if (evidence_of(pair->wanted, trace::EvidenceKind::default_device_block_at) != nullptr &&
+      was_never_moved(pair->odd)) {
+    return std::nullopt;
+  }
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_module);
-  const Frame* place = held != nullptr ? place_to_change(pair->odd, *held, finding) : nullptr;
+  if (held != nullptr) {
+    if (auto put = parameter_in_container(*pair, *held, finding)) return put;
+  }
+  const Frame* place = held != nullptr ? attribute_place(pair->odd, *held, finding) : nullptr;
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
   if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
   const std::optional<SourceAttribute> source = source_attribute(pair->odd, *place, attribute_of_path(held->text));

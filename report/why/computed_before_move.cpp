@@ -37,6 +37,8 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   const Evidence* computed = place_of(pair->odd, trace::EvidenceKind::computed_before_move, finding);
   const Evidence* moved = evidence_of(pair->odd, trace::EvidenceKind::source_moved_at);
   if (computed == nullptr || moved == nullptr || is_running(computed->at, finding)) return std::nullopt;
+  // What an optimizer computes when it is made: the line that has it made counts, which may be another one.
+  if (evidence_of(pair->odd, trace::EvidenceKind::optimizer_state) != nullptr) return std::nullopt;
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
   if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
   std::string why = mention_first(pair->odd) + " is computed here from " + source + ", which is on " +

@@ -1,5 +1,8 @@
 // `.cuda()` and `device="cuda"` mean the GPU that is current for the thread, mostly the first. In a process that works
 // on another one, what says no number is the odd one out.
+#include <algorithm>
+#include <array>
+#include <string>
 #include <string_view>
 
 #include "report/frames.h"
@@ -17,6 +20,24 @@ bool means_current(const Frame& place) {
   const std::string call = call_at(place);
   const auto stands = [&](std::string_view bare) { return call.find(bare) != call.npos; };
   return stands(".cuda()") || stands("\"cuda\"") || stands("'cuda'");
+}
+
+// `model.cuda()`, beside what was taken to a device that is named: the model was to go there, too.
+const Frame* model_on_current_device(const Operand& weight, const Operand& other, const Finding& finding) {
+  const LineageStep* move = newest_move_of(weight);
+  if (move == nullptr || !is_weight(weight) || !moves_module(*move) || !is_changeable(move->at, finding))
+    return nullptr;
+  const auto told = decision_of(other, trace::EvidenceKind::device_from, finding);
+  const LineageStep* brought = newest_move_of(other);
+  if (brought == nullptr || moves_module(*brought) || (told && means_current(told->at))) return nullptr;
+  // To a device that somebody names, which is not that of another value.
+  constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
+  const std::string call = call_at(brought->at);
+  const std::string target = call.substr(std::min(call.find(".to("), call.size()));
+  const auto says = [&](std::string_view name) { return target.find(name) != target.npos; };
+  const bool named = std::ranges::any_of(kNames, says) && !means_current(brought->at) &&
+                     !is_device_of_value(brought->at) && !(told && is_device_of_value(told->at));
+  return named && call_at(move->at).ends_with(".cuda()") ? &move->at : nullptr;
 }
 
 // Where a tensor, no module, was put on the current GPU; or a call left the device at a default that means it.
@@ -41,9 +62,10 @@ Explanation left_at_default(const Put& put, const Operand& there, const Operand&
   return {cause_at(*put.at, there,
                    mention_first(there) + " comes to the GPU that is current, " + there.device +
                        ": this call does not give `" + put.argument +
-                       "`, whose default says no number. What it meets is on " + other.device + "."),
+                       "`, whose default says no number. What it meets is on " + spoken_device(other.device) + "."),
           Fix{put.at->file, put.at->line,
-              "Pass `" + put.argument + "` here: the device that the work is done on, " + other.device + "."}};
+              "Pass `" + put.argument + "` here: the device that the work is done on, " + spoken_device(other.device) +
+                  "."}};
 }
 
 // `def spread(labels, device="cuda")`, which takes `labels.device` where it is given None: the caller has said nothing,
@@ -52,20 +74,48 @@ std::optional<Explanation> kept_by_default(const Put& put, const Operand& there,
                                            const Finding& finding) {
   const Evidence* stands = place_of(there, trace::EvidenceKind::default_stands_at, finding);
   if (stands == nullptr || stands->text.empty()) return std::nullopt;
-  return Explanation{cause_at(stands->at, there,
-                              mention_first(there) + " comes to the GPU that is current, " + there.device +
-                                  ": that is what this default means, and " + short_place(*put.at) +
-                                  " does not give `" + put.argument + "`. What it meets is on " + other.device + "."),
-                     Fix{stands->at.file, stands->at.line,
-                         "Let the default be None: the function takes `" + stands->text + "` then. Or pass `" +
-                             put.argument + "` in " + short_place(*put.at) + "."}};
+  return Explanation{
+      cause_at(stands->at, there,
+               mention_first(there) + " comes to the GPU that is current, " + there.device +
+                   ": that is what this default means, and " + short_place(*put.at) + " does not give `" +
+                   put.argument + "`. What it meets is on " + spoken_device(other.device) + "."),
+      Fix{stands->at.file, stands->at.line,
+          "Let the default be None: the function takes `" + stands->text + "` then. Or pass `" + put.argument +
+              "` in " + short_place(*put.at) + "."}};
+}
+
+Explanation model_to_name(const Frame& moved, const Pair& pair) {
+  const Frame& brought = newest_move_of(pair.odd)->at;
+  return {cause_at(moved, pair.wanted,
+                   "This line moves the model to the GPU that is current, " + pair.wanted.device +
+                       ", since no number is given. " + mention_first(pair.odd) + " was taken to " + pair.odd.device +
+                       ", which " + short_place(brought) + " names."),
+          Fix{moved.file, moved.line,
+              "Move the model to the same device as in " + short_place(brought) +
+                  ", with `.to()`, instead of to the "
+                  "current one."}};
+}
+
+// `spread(labels)` leaves the device at "cuda", and gives labels that are on the CPU: one call says both.
+std::optional<Explanation> given_from_host(const Pair& pair, const Finding& finding) {
+  const Put put = pair.odd.on_cpu() ? on_current_device(pair.wanted, finding) : Put{};
+  const auto gives = [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::given_at && same_line(one.at, *put.at);
+  };
+  if (put.argument.empty() || std::ranges::none_of(pair.odd.evidence, gives)) return std::nullopt;
+  auto kept = kept_by_default(put, pair.wanted, pair.odd, finding);
+  return kept ? std::move(kept) : left_at_default(put, pair.wanted, pair.odd);
 }
 
 }  // namespace
 
 std::optional<Explanation> current_device(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (!pair || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (!on_accelerator(pair->odd)) return given_from_host(*pair, finding);
+  if (const Frame* moved = model_on_current_device(pair->wanted, pair->odd, finding)) {
+    return model_to_name(*moved, *pair);
+  }
   const Put odd = on_current_device(pair->odd, finding);
   const Put wanted = on_current_device(pair->wanted, finding);
   if ((odd.at == nullptr) == (wanted.at == nullptr)) return std::nullopt;

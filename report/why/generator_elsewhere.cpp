@@ -33,14 +33,35 @@ Explanation made_by_loader(const Evidence& loader, const Evidence& set, const Op
               "`."}};
 }
 
+// `torch.rand(n, generator=generator)`: the generator was given its device, and this line, which leaves out its own,
+// would have the numbers on the CPU. A library that draws, as a loader does, wants them there.
+std::optional<Explanation> drawn_without_device(const Operand& odd, const Operand* tensor, const Finding& finding) {
+  const bool numbers = tensor == nullptr || tensor->device_argument;
+  const std::string call = call_at(*finding.where);
+  if (!on_accelerator(odd) || !numbers || !is_changeable(*finding.where, finding)) return std::nullopt;
+  // What a function of torch's own draws, as `random_split()` does, this line cannot tell where to be.
+  if (!finding.stack.empty() && !same_line(finding.stack.front(), *finding.where)) return std::nullopt;
+  if (call.find("generator=") == call.npos || names_device(*finding.where)) return std::nullopt;
+  const std::string edit = with_argument(call, "device=" + device_expression(odd));
+  return Explanation{cause_at(*finding.where, odd,
+                              mention_first(odd) + " is on " + odd.device +
+                                  ", and this line draws from it without a device: the numbers would be on " +
+                                  spoken_device(tensor != nullptr ? tensor->device : "cpu") + "."),
+                     Fix{finding.where->file, finding.where->line,
+                         "Draw where the generator is: `" + edit +
+                             "`; or make the generator where the numbers would be, if they are wanted there."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   const Operand* odd = first_odd(finding.operands);
   if (odd == nullptr || !odd->generator || !finding.where) return std::nullopt;
   const Operand* tensor = counterpart_of(*odd, finding.operands);
+  if (auto drawn = drawn_without_device(*odd, tensor, finding)) return drawn;
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
-  const Evidence* made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
+  const Evidence* made = place_of(*odd, trace::EvidenceKind::generator_yielded_at, finding);
+  if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
   const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);

@@ -141,7 +141,8 @@ bool drops_result(const Frame& place) {
 
 bool is_device_of_value(const Frame& place) {
   constexpr std::string_view kDevice = ".device";
-  constexpr std::array<std::string_view, 7> kSettings = {"self", "torch", "arg", "cfg", "conf", "opt", "param"};
+  constexpr std::array<std::string_view, 8> kSettings = {"self", "torch", "arg",   "cfg",
+                                                         "conf", "opt",   "param", "setting"};
   const std::string_view line = statement_of(place.source);
   for (std::size_t at = line.find(kDevice); at != line.npos; at = line.find(kDevice, at + 1)) {
     const std::size_t behind = at + kDevice.size();
@@ -154,9 +155,25 @@ bool is_device_of_value(const Frame& place) {
   return false;
 }
 
+bool makes_object(const Frame& place) {
+  const std::string_view function = trace::function_around(place.function);
+  return function.ends_with("__init__") || function.ends_with("__post_init__");
+}
+
 bool is_constructor(const Frame& place) {
   return place.function.ends_with("__init__") || place.function.ends_with("__post_init__") ||
          place.function == "<module>";
+}
+
+const Frame& made_by_call(const LineageStep& made) {
+  if (!makes_object(made.at)) return made.at;
+  const auto call = std::ranges::find_if_not(made.calls, makes_object);
+  return call != made.calls.end() ? *call : made.at;
+}
+
+bool keeps_argument(const Frame& place, std::string_view attribute) {
+  const std::string_view value = value_given(place.source, attribute);
+  return makes_object(place) && !value.empty() && std::ranges::all_of(value, trace::is_word);
 }
 
 std::string_view class_of(const Frame& place) {
@@ -204,6 +221,20 @@ bool model_is_elsewhere(const Operand& weight) {
 
 bool is_weight(const Operand& operand) {
   return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
+}
+
+const Frame* attribute_place(const Operand& operand, const Evidence& held, const Finding& finding) {
+  const Evidence* stored = place_of(operand, trace::EvidenceKind::attribute_set_at, finding);
+  if (stored == nullptr || !held.text.starts_with(stored->text)) {
+    const Evidence* declared = store_of(operand, held, finding);
+    if (declared != nullptr) stored = declared;
+  }
+  if (const LineageStep* entry = stored != nullptr ? stored_as_entry(operand, finding) : nullptr) {
+    return same_function(entry->at, stored->at) ? &entry->at : nullptr;
+  }
+  if (stored != nullptr) return &stored->at;
+  const LineageStep* arrival = arrival_of(operand);
+  return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
 }
 
 }  // namespace devsan::report::why

@@ -57,6 +57,12 @@ bool calls_move(std::string_view text);
 bool drops_result(const Frame& place);
 // `Cache(size, ids.device)`: the device of another value, and no setting.
 bool is_device_of_value(const Frame& place);
+// The function makes an object: `__init__`, `__post_init__`.
+bool makes_object(const Frame& place);
+// The call by which the object was made whose constructors made a value; the line that made it, where none did.
+const Frame& made_by_call(const LineageStep& made);
+// `self.net = net` in a constructor: the object keeps what it was given. `attribute` is "self.net".
+bool keeps_argument(const Frame& place, std::string_view attribute);
 // Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
@@ -85,5 +91,10 @@ bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 // Whether other weights of the model around it are known to be on another device.
 bool model_is_elsewhere(const Operand& weight);
+
+// Where the attribute is stored; else, where its value was made. An entry of a list or dict may come later than that
+// itself: where the function that stores the attribute does not put it there, it is made anew now and then, and the
+// attribute is not to blame. Of several lines that store it, the constructor's is where a buffer is registered.
+const Frame* attribute_place(const Operand& operand, const Evidence& held, const Finding& finding);
 
 }  // namespace devsan::report::why

@@ -7,8 +7,50 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// What a hook can have brought over: no weight, and nothing that the failing function has made itself.
+bool came_from_outside(const Operand& odd, const Finding& finding) {
+  return !is_weight(odd) && !odd.lineage.empty() && !same_function(odd.lineage.back().at, *finding.where);
+}
+
+// `self.module.forward(x)`: the hook that brings over what the module is called with does not run.
+std::optional<Explanation> forward_called(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !came_from_outside(pair->odd, finding)) return std::nullopt;
+  const Evidence* call = place_of(pair->odd, trace::EvidenceKind::forward_called_at, finding);
+  if (call == nullptr) return std::nullopt;
+  const bool here = call->at.source.find(".forward(") != std::string::npos;
+  return Explanation{
+      cause_at(call->at, pair->odd,
+               "A `" + call->text + "` has hooks that see what it is called with, and this line " +
+                   (here ? "calls its `forward`" : "keeps its `forward`, to be called later") +
+                   ", past them: nothing brings " + mention(pair->odd) + " to " + spoken_device(pair->wanted.device) +
+                   "."),
+      Fix{call->at.file, call->at.line,
+          here ? "Call the module itself, without `.forward`." : "Keep the module itself here, without `.forward`."}};
+}
+
+// `model.layers.register_forward_pre_hook(bring)`: a `ModuleList` is gone through, and never called.
+std::optional<Explanation> on_list(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !came_from_outside(pair->odd, finding)) return std::nullopt;
+  const Evidence* hook = place_of(pair->odd, trace::EvidenceKind::hook_on_list_at, finding);
+  if (hook == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(hook->at, pair->odd,
+               "This line registers a hook on a `" + hook->text +
+                   "`, which nobody ever calls: its modules are called one by one, and nothing brings " +
+                   mention(pair->odd) + " to " + spoken_device(pair->wanted.device) + "."),
+      Fix{hook->at.file, hook->at.line, "Register the hook on each module in the `" + hook->text + "`."}};
+}
+
+}  // namespace
+
 std::optional<Explanation> hook_bypassed(const Finding& finding) {
   if (!finding.where) return std::nullopt;
+  if (auto forward = forward_called(finding)) return forward;
+  if (auto list = on_list(finding)) return list;
   for (const Operand& operand : finding.operands) {
     const Evidence* hook = evidence_of(operand, trace::EvidenceKind::owner_forward_hook);
     if (!operand.odd || hook == nullptr) continue;

@@ -7,9 +7,26 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// `return (args[0].to(device), *args[1:])`
+std::optional<Explanation> leaves_argument(const Pair& pair, const Finding& finding) {
+  const Evidence* hook = place_of(pair.odd, trace::EvidenceKind::hook_leaves_argument_at, finding);
+  if (hook == nullptr) return std::nullopt;
+  const std::string there = spoken_device(pair.wanted.device);
+  return Explanation{
+      cause_at(hook->at, pair.odd,
+               "This hook moves some of what its module is called with to " + there + ". `" + hook->text +
+                   "` is among the rest, and goes on as it came, on " + spoken_device(pair.odd.device) + "."),
+      Fix{hook->at.file, hook->at.line, "Move all tensors that come by position to " + there + "."}};
+}
+
+}  // namespace
+
 std::optional<Explanation> hook_leaves_names(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || is_weight(pair->odd)) return std::nullopt;
+  if (auto argument = leaves_argument(*pair, finding)) return argument;
   const Evidence* hook = place_of(pair->odd, trace::EvidenceKind::hook_leaves_names_at, finding);
   if (hook == nullptr) return std::nullopt;
   const std::string there = spoken_device(pair->wanted.device);

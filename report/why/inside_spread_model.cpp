@@ -1,6 +1,8 @@
 // A model that lies on several accelerators is given labels, masks or states that are on one of them. What they meet
 // inside of it is on another one, and where that is, nobody knows but the model.
 #include "report/frames.h"
+#include "report/statement_text.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -15,17 +17,67 @@ bool is_method_of(const Frame& place, const std::string& type) {
   return function.size() > type.size() && function.starts_with(type) && function[type.size()] == '.';
 }
 
-// The line of the failing function that made it of what came from outside; the failing line, where it came as it is.
-// Null where the function brought it to its device itself, or computed it with weights.
-const Frame* taken_over_at(const Operand& odd, const Finding& finding) {
-  const Frame* newest = &*finding.where;
+// The statement of the failing function that gives it its name; null where that is a loop, or it came with the name.
+const Frame* named_at(const Operand& operand, const Finding& finding) {
+  const Evidence* bound = place_of(operand, trace::EvidenceKind::bound_at, finding);
+  const bool here = bound != nullptr && same_function(bound->at, *finding.where);
+  return here && split_assignment(bound->at.source) ? &bound->at : nullptr;
+}
+
+// The line of the failing function that made it of what came from outside, or gave it a name; the failing line, where
+// it came as it is. Null where the function brought it to its device itself, or computed it with weights.
+const Frame* taken_over_at(const Operand& odd, const std::string& type, const Finding& finding) {
+  const Frame* named = named_at(odd, finding);
+  const Frame* newest = named != nullptr ? named : &*finding.where;
   for (const LineageStep& step : odd.lineage) {
     const bool here = same_function(step.at, *finding.where);
+    // Another method of the model made it, for all parts alike.
+    if (step.how == trace::How::created && !here && is_method_of(step.at, type) && is_changeable(step.at, finding)) {
+      return &step.at;
+    }
     if (step.how != trace::How::derived) return here || moves_module(step) ? nullptr : newest;
     if (!here) return newest;
     if (newest == &*finding.where && is_changeable(step.at, finding)) newest = &step.at;
   }
   return newest;
+}
+
+// What the model itself keeps, and put on a device of its choice when it was made, is no value that came from outside.
+const Frame* placed_at(const Operand& odd, const std::string& type, const Finding& finding) {
+  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  const LineageStep* arrival = arrival_of(odd);
+  if (stored == nullptr || arrival == nullptr || type_of_path(stored->text) != type) return nullptr;
+  const bool placed = same_line(stored->at, arrival->at) && makes_object(stored->at) && names_device(arrival->at);
+  return placed ? &stored->at : nullptr;
+}
+
+Explanation placed_apart(const Frame& place, const std::string& type, const Pair& pair) {
+  return {cause_at(place, pair.odd,
+                   mention_first(pair.odd) + " comes from what `" + type + "` keeps itself, and puts on " +
+                       pair.odd.device + " in this line. What it meets is on " + pair.wanted.device + "."),
+          Fix{place.file, place.line,
+              "Put it on " + pair.wanted.device +
+                  " in this line, beside the part that uses it; or bring it over where "
+                  "it is used: `" +
+                  move_call(pair.odd, pair.wanted) + "`."}};
+}
+
+// `for layer_past in past:` goes through parts that are where they belong; what each of them meets has to come to it.
+std::optional<Explanation> meets_each_part(const Pair& pair, const Finding& finding) {
+  const Evidence* part = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const Frame* named = named_at(pair.wanted, finding);
+  const bool loop =
+      part != nullptr && same_function(part->at, *finding.where) && statement_of(part->at.source).starts_with("for ");
+  if (!loop || named == nullptr || named->line < part->at.line || same_line(*named, *finding.where))
+    return std::nullopt;
+  const std::string edit = assigned_after_move(*named, device_expression(pair.odd));
+  return Explanation{
+      cause_at(*named, pair.wanted,
+               mention_first(pair.wanted) + " gets its value here, on " + pair.wanted.device + ". It meets " +
+                   mention(pair.odd) + ", of which each may be on another accelerator; this one is on " +
+                   pair.odd.device + "."),
+      Fix{named->file, named->line,
+          edit.empty() ? "Bring it to `" + device_expression(pair.odd) + "`." : "Bring it over: `" + edit + "`."}};
 }
 
 }  // namespace
@@ -36,7 +88,10 @@ std::optional<Explanation> inside_spread_model(const Finding& finding) {
   if (is_weight(pair->odd) || is_weight(pair->wanted) || pair->odd.lineage.empty()) return std::nullopt;
   const Evidence* spread = evidence_of(pair->odd, trace::EvidenceKind::model_spread);
   if (spread == nullptr || !is_method_of(*finding.where, spread->text)) return std::nullopt;
-  const Frame* place = taken_over_at(pair->odd, finding);
+  if (auto each = meets_each_part(*pair, finding)) return each;
+  if (const Frame* placed = placed_at(pair->odd, spread->text, finding))
+    return placed_apart(*placed, spread->text, *pair);
+  const Frame* place = taken_over_at(pair->odd, spread->text, finding);
   if (place == nullptr) return std::nullopt;
   const bool used = same_line(*place, *finding.where);
   return Explanation{

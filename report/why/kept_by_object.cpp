@@ -21,6 +21,9 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   if (!held->text.starts_with(stored->text)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);
   if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
+  // Who binds what the same function has made could have made it elsewhere.
+  const bool partial = held->text.starts_with("functools.partial.");
+  if (partial && origin != nullptr && same_function(origin->at, stored->at)) return std::nullopt;
   std::string why = "A `" + type_of_path(held->text) + "` keeps `" + std::string(attribute_of_path(held->text)) +
                     "` from here on, on " + spoken_device(pair->odd.device);
   if (origin != nullptr && is_changeable(origin->at, finding)) {

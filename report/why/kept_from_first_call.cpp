@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -34,18 +35,41 @@ bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& a
   });
 }
 
-// A variable of a function that still runs got it from a call in the line that its making was called from.
+// A variable of a function that still runs got it from a call in the line that its making was called from; or a
+// function was given it by a call in that line.
 bool was_just_made(const Operand& odd, const LineageStep& arrival, const Finding& finding) {
-  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
-  return bound != nullptr && is_running(bound->at, finding) &&
-         std::ranges::any_of(arrival.calls, [&](const Frame& call) { return same_line(call, bound->at); });
+  const auto comes_from_call = [&](const Evidence& one) {
+    const bool known = one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::given_at;
+    return known && is_running(one.at, finding) &&
+           std::ranges::any_of(arrival.calls, [&](const Frame& call) { return same_line(call, one.at); });
+  };
+  return std::ranges::any_of(odd.evidence, comes_from_call);
+}
+
+// "args[1]": what a running function was given, and has no name for.
+bool is_nameless_argument(const Operand& operand) {
+  return operand.name.starts_with("args[") || operand.name.starts_with("kwargs[");
 }
 
 bool is_kept(const Operand& operand) {
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
   if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
   if (evidence_of(operand, trace::EvidenceKind::held_by_global) != nullptr) return true;
-  return entry && (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
+  return entry && !is_nameless_argument(operand) &&
+         (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
+}
+
+// What decides that an attribute is used once more; null where nothing is known to keep it as one.
+const Evidence* guard_of(const Operand& odd, const Finding& finding) {
+  const bool attribute = evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr ||
+                         evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr;
+  // Made where a line says so in so many words, it would be there after any other call, too.
+  const LineageStep* arrival = arrival_of(odd);
+  const auto decided = decision_of(odd, trace::EvidenceKind::device_from, finding);
+  if (!attribute || arrival == nullptr || names_device_itself(arrival->at) || (decided && is_final(*decided))) {
+    return nullptr;
+  }
+  return place_of(odd, trace::EvidenceKind::cache_guard_at, finding);
 }
 
 // `self.norm = self.normalise(edges)`: the line that keeps what another function made; null where the value was made
@@ -58,11 +82,24 @@ const Evidence* kept_at(const Operand& odd, const LineageStep& stored, const Fin
   return known && !same_function(set->at, stored.at) ? set : nullptr;
 }
 
+// A method makes it for the device that it is told, when a condition says so that does not look at the device.
+Explanation used_again(const Evidence& guard, const LineageStep& stored, const Pair& pair) {
+  return {cause_at(guard.at, pair.odd,
+                   mention_first(pair.odd) + " was made in " + short_place(stored.at) + " in an earlier call, on " +
+                       spoken_device(pair.odd.device) +
+                       ". This condition, which decides whether that is used once more, does not look at the device: "
+                       "what it meets is on " +
+                       spoken_device(pair.wanted.device) + "."),
+          Fix{guard.at.file, guard.at.line,
+              "Let the condition compare the device of what is kept with the one that is asked for, too."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !is_kept(pair->odd)) return std::nullopt;
+  const Evidence* guard = pair ? guard_of(pair->odd, finding) : nullptr;
+  if (!pair || (guard == nullptr && !is_kept(pair->odd))) return std::nullopt;
   const LineageStep* stored = stored_step(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
@@ -70,7 +107,9 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
                               !is_changeable(arrival->at, finding) ||
                               is_taken_from_weight(*stored, *arrival, finding) || is_memo(pair->odd, *stored, *arrival);
-  if (is_constructor(stored->at) || !follows_device || was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
+  if (is_constructor(stored->at) || !follows_device) return std::nullopt;
+  if (guard == nullptr && was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
+  if (guard != nullptr) return used_again(*guard, *stored, *pair);
   const Evidence* kept = kept_at(pair->odd, *stored, finding);
   if (kept != nullptr && is_constructor(kept->at)) {
     // What the constructor of a module keeps, it keeps once for all: that is another mistake. An object is made anew.

@@ -130,6 +130,8 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
       evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) {
     return std::nullopt;
   }
+  // `optimizer.load_state_dict(state)` copies what it is given into its own.
+  if (copy->at.source.find("load_state_dict(") != std::string::npos) return std::nullopt;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (auto given = old_name_given(*copy, pair, finding)) return given;
   if (auto handed = itself != nullptr ? old_one_handed_on(*copy, pair, finding) : std::nullopt) return handed;

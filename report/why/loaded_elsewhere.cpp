@@ -1,6 +1,7 @@
 // `torch.load` puts each tensor on the device it was saved from, or where `map_location` says.
 #include "report/frames.h"
 #include "report/statement_text.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -18,6 +19,12 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
   if (is_weight(odd)) {
     const Evidence* put = place_of(odd, trace::EvidenceKind::weight_put_at, finding);
     return put != nullptr && !put->at.function.ends_with("__init__") ? &put->at : nullptr;
+  }
+  // `self.factors[p] = list(factors)`, in the method that takes the state over.
+  const Evidence* entry = place_of(odd, trace::EvidenceKind::entry_put_at, finding);
+  if (entry != nullptr && !same_function(entry->at, load.at) && !is_constructor(entry->at) &&
+      stores_entry(entry->at.source)) {
+    return &entry->at;
   }
   if (evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
@@ -40,12 +47,41 @@ Explanation kept(const Frame& place, const LineageStep& load, const Pair& pair) 
               "')`, or copy it into what was there with `copy_()`."}};
 }
 
+// `torch.load(path, map_location=where)`: a variable or an argument says so.
+Explanation mapped_by(const Decision& told, const LineageStep& load, const Pair& pair, const Finding& finding) {
+  return {cause_at(told.at, pair.odd,
+                   short_place(load.at) + " loads " + mention(pair.odd) + " to " + spoken_device(pair.odd.device) +
+                       ", " + because_of(told) + ". What it meets is on " + spoken_device(pair.wanted.device) + "."),
+          Fix{told.at.file, told.at.line,
+              change_of(told, pair, finding) + "; or move what is taken from it with `.to('" + pair.wanted.device +
+                  "')`."}};
+}
+
+// What was loaded to the accelerator that it was saved from, whoever loads it.
+bool is_where_it_was_saved(const Operand& operand) {
+  const LineageStep* arrival = arrival_of(operand);
+  return arrival != nullptr && is_load(*arrival) && on_accelerator(operand) &&
+         arrival->at.source.find("map_location") == std::string::npos;
+}
+
+// `torch.rand(4, device="cuda")`: on whichever is current, which may as well be the wrong one.
+bool says_current(const Operand& operand) {
+  const LineageStep* arrival = arrival_of(operand);
+  const std::string& source = arrival != nullptr ? arrival->at.source : operand.name;
+  const auto says = [&](std::string_view text) { return source.find(text) != source.npos; };
+  return says("\"cuda\"") || says("'cuda'") || says(".cuda()");
+}
+
 // A number from an accelerator is odd beside a CPU tensor that takes it in; not where that is on the CPU because it was
-// read so.
+// read so. And of two accelerators what a program has put there itself is on the right one, rather than what a file
+// says.
 std::optional<Pair> loaded_among(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd) || !pair->wanted.on_cpu()) return pair;
-  return Pair{pair->wanted, pair->odd};
+  if (!pair || !on_accelerator(pair->odd)) return pair;
+  const bool read_so = pair->odd.is_scalar() && pair->wanted.on_cpu();
+  const bool saved_so =
+      is_where_it_was_saved(pair->wanted) && !is_where_it_was_saved(pair->odd) && !says_current(pair->odd);
+  return read_so || saved_so ? Pair{pair->wanted, pair->odd} : *pair;
 }
 
 }  // namespace
@@ -55,6 +91,9 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
   if (!pair) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   if (arrival == nullptr || !is_load(*arrival) || !is_changeable(arrival->at, finding)) return std::nullopt;
+  if (const auto told = decision_of(pair->odd, trace::EvidenceKind::device_from, finding); told && is_final(*told)) {
+    return mapped_by(*told, *arrival, *pair, finding);
+  }
   if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
   const bool mapped = arrival->at.source.find("map_location") != std::string::npos;
   RootCause cause = cause_at(arrival->at, pair->odd,

@@ -46,20 +46,33 @@ Explanation one_for_all(const Decision& decided, const LineageStep& origin, cons
                   ", instead of one device for all; or move it where it is used."}};
 }
 
-// An attribute that says a device does not move with a model; what is made on it later meets weights that did.
+// An attribute that says a device does not move with a model; what is made on it later meets weights that did, or what
+// was computed with them.
 const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, const Finding& finding) {
   const Evidence* attribute = attribute_between(pair.odd, trace::EvidenceKind::device_from, finding);
+  const LineageStep* move = newest_move_of(pair.wanted);
   const bool used_later = attribute != nullptr && is_constructor(attribute->at) && !is_constructor(origin.at);
-  return used_later && is_weight(pair.wanted) && newest_move_of(pair.wanted) != nullptr ? attribute : nullptr;
+  if (!used_later || move == nullptr) return nullptr;
+  const bool beside = moves_module(*move) && same_function(origin.at, *finding.where);
+  return is_weight(pair.wanted) || beside ? attribute : nullptr;
 }
 
 Explanation made_on_attribute(const Evidence& attribute, const LineageStep& origin, const Pair& pair) {
   const LineageStep& move = *newest_move_of(pair.wanted);
+  const std::string moved =
+      mention_first(pair.wanted) + (is_weight(pair.wanted) ? " was" : " comes from weights that were") + " moved to " +
+      spoken_device(pair.wanted.device) + " in " + short_place(move.at) + ", which the attribute does not follow.";
+  if (!is_weight(pair.wanted)) {
+    return {cause_at(origin.at, pair.odd,
+                     mention_first(pair.odd) + " begins in this line on `" + attribute.text + "`, which " +
+                         short_place(attribute.at) + " has stored: " + spoken_device(pair.odd.device) + ". " + moved),
+            Fix{origin.at.file, origin.at.line,
+                "Take the device from what it meets, `" + device_expression(pair.wanted) + "`, instead of `" +
+                    attribute.text + "`."}};
+  }
   return {cause_at(attribute.at, pair.odd,
                    mention_first(pair.odd) + " begins in " + short_place(origin.at) + " on `" + attribute.text +
-                       "`, which this line stores: " + spoken_device(pair.odd.device) + ". " +
-                       mention_first(pair.wanted) + " was moved to " + spoken_device(pair.wanted.device) + " in " +
-                       short_place(move.at) + ", which the attribute does not follow."),
+                       "`, which this line stores: " + spoken_device(pair.odd.device) + ". " + moved),
           Fix{origin.at.file, origin.at.line,
               "Take the device from the weights that it meets instead of `" + attribute.text +
                   "`, or store that anew where these are moved."}};
@@ -75,6 +88,28 @@ Explanation made_as_asked(const Evidence& property, const LineageStep& origin, c
                    " computes it. What it meets is on " + spoken_device(pair.wanted.device) + "."),
       Fix{origin.at.file, origin.at.line,
           "Take the device from what it meets, `" + device + "`, instead of `" + property.text + "`."}};
+}
+
+// `torch.arange(n, device=self.device)` in the function that fails, of which nobody knows who stored that attribute
+// last: beside weights that are elsewhere, they are what to ask.
+bool asks_own_attribute(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const bool weight =
+      is_weight(pair.wanted) || evidence_of(pair.wanted, trace::EvidenceKind::held_by_module) != nullptr;
+  constexpr std::string_view kOwn = "device=self.";
+  const std::string call = call_at(origin.at);
+  const std::size_t at = call.find(kOwn);
+  if (!weight || at == call.npos || !same_function(origin.at, *finding.where)) return false;
+  const std::size_t end = call.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + kOwn.size());
+  return end != call.npos && (call[end] == ',' || call[end] == ')');
+}
+
+Explanation made_as_attribute_says(const LineageStep& origin, const Pair& pair, const std::string& device) {
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line on " + spoken_device(pair.odd.device) +
+                       ", which an attribute says. What it meets, " + mention(pair.wanted) + ", is on " +
+                       spoken_device(pair.wanted.device) + ", and the attribute was not told."),
+          Fix{origin.at.file, origin.at.line,
+              "Take the device from what it meets, `" + device + "`, instead of from an attribute."}};
 }
 
 // A generator makes numbers on its own device alone: a factory that is given one cannot be told another device.
@@ -112,6 +147,40 @@ Explanation left_by_move(const LineageStep& origin, const std::string& move, con
           Fix{origin.at.file, origin.at.line, "Name " + spoken_device(pair.wanted.device) + " in `" + move + "`."}};
 }
 
+// `self.register_buffer("queue", torch.randn(n, d))` makes it where it should: what is missing is a move of the module.
+std::optional<Explanation> made_as_weight(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const std::string_view statement = statement_of(origin.at.source);
+  const bool weight = statement.starts_with("self.register_buffer(") || statement.find("Parameter(") != statement.npos;
+  const Frame& call = made_by_call(origin);
+  // A constructor that works with what is elsewhere already could make its own there.
+  const auto knows = [&](const LineageStep& step) {
+    return step.device == pair.wanted.device && same_function(step.at, origin.at);
+  };
+  if (!weight || !pair.odd.on_cpu() || std::ranges::any_of(pair.wanted.lineage, knows)) return std::nullopt;
+  if (&call == &origin.at || !is_changeable(call, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(call, pair.odd,
+               mention_first(pair.odd) + " is computed from a parameter or buffer that " + short_place(origin.at) +
+                   " makes. Its module is made in this line, on the CPU, and nothing has moved it since."),
+      Fix{call.file, call.line,
+          "Move the module to " + pair.wanted.device + " where it is made, with `.to('" + pair.wanted.device + "')`."}};
+}
+
+// `nn.CrossEntropyLoss(weight=weights)`: a module keeps as its own what a helper made, and is never moved.
+std::optional<Explanation> given_to_module(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const Evidence* given = place_of(pair.odd, trace::EvidenceKind::weight_given_at, finding);
+  if (given == nullptr || !pair.odd.on_cpu() || is_running(origin.at, finding)) return std::nullopt;
+  if (same_function(given->at, origin.at)) return std::nullopt;
+  return Explanation{
+      cause_at(given->at, pair.odd,
+               mention_first(pair.odd) + " is given to a `" + type_of_path(given->text) + "` here, as `" +
+                   std::string(attribute_of_path(given->text)) + "`, on the CPU, where " + short_place(origin.at) +
+                   " made it. Nothing has moved it, or the module, since."),
+      Fix{given->at.file, given->at.line,
+          "Give it on " + pair.wanted.device + ", or move the module that is made here: `.to('" + pair.wanted.device +
+              "')`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> made_without_device(const Finding& finding) {
@@ -122,6 +191,8 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
     return std::nullopt;
   }
   if (const std::string move = move_behind(origin->at); !move.empty()) return left_by_move(*origin, move, *pair);
+  if (auto given = given_to_module(*origin, *pair, finding)) return given;
+  if (auto weight = made_as_weight(*origin, *pair, finding)) return weight;
   const bool named = names_device(origin->at);
   const std::string device = device_at(origin->at, pair->wanted, finding);
   if (is_drawn(origin->at)) return drawn_elsewhere(*origin, *pair, device);
@@ -141,6 +212,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (decided) return told_from(*decided, *pair, *origin, finding);
   const Evidence* property = place_of(pair->odd, trace::EvidenceKind::device_property_at, finding);
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
+  if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause = cause_at(origin->at, pair->odd,
                              mention_first(pair->odd) + " begins in this line" +

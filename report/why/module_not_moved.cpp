@@ -190,7 +190,9 @@ std::optional<Explanation> explained_by_children(const Operand& stayed, const Op
     return all ? std::nullopt : std::optional(left_by_children(*children, stayed, tensor));
   }
   const Frame& made = stayed.lineage.back().at;
-  if (!is_constructor(made) || !is_changeable(made, finding)) return std::nullopt;
+  // By the constructor, or by a method that this calls.
+  const bool by_itself = is_constructor(made) || class_of(made) == children->text;
+  if (!by_itself || !is_changeable(made, finding)) return std::nullopt;
   return made_around_moved(*children, stayed, tensor);
 }
 
@@ -218,6 +220,34 @@ std::optional<Explanation> made_of_plain_attribute(const Operand& stayed, const 
       register_as_buffer(place, source->name)};
 }
 
+// `Explainer(net, EdgeScorer(5))` keeps a module that its caller has made for it: the line that made it is the one that
+// knows where the others are.
+std::optional<Explanation> given_to_keeper(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                           const Finding& finding) {
+  if (bound == nullptr || !keeps_argument(bound->at, bound->text) || stayed.lineage.empty()) return std::nullopt;
+  const Frame& call = made_by_call(stayed.lineage.back());
+  if (&call == &stayed.lineage.back().at || !is_changeable(call, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(call, stayed,
+               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                   " of a module that is made in this line, on the CPU, and kept as `" + bound->text + "` by a `" +
+                   std::string(class_of(bound->at)) + "`. Nothing has moved it since."),
+      Fix{call.file, call.line,
+          "Move the module to " + tensor.device + " where it is made, with `.to('" + tensor.device + "')`."}};
+}
+
+// `self.target = copy.deepcopy(self.net)` of a net that has not been moved either.
+std::optional<Explanation> copied_unmoved(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const Evidence* original = place_of(stayed, trace::EvidenceKind::copy_of_module_at, finding);
+  if (original == nullptr || stayed.lineage.empty()) return std::nullopt;
+  return Explanation{cause_at(original->at, stayed,
+                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a copy that " +
+                                  short_place(stayed.lineage.front().at) + " takes of `" + original->text +
+                                  "`, which gets its value here, on the CPU. Nothing has moved either of them since."),
+                     Fix{original->at.file, original->at.line,
+                         "Move `" + original->text + "` with `.to('" + tensor.device + "')` before it is copied."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -228,6 +258,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Operand* tensor = counterpart_of(*stayed, finding.operands);
   if (tensor == nullptr) return std::nullopt;
 
+  if (auto copied = copied_unmoved(*stayed, *tensor, finding)) return copied;
   const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
   if (auto plain = made_of_plain_attribute(*stayed, *tensor, outermost, finding)) return plain;
   const Frame* later = made_later(*stayed, *tensor, outermost);
@@ -244,6 +275,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
+  if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
   const LineageStep* birth = birth_of(*stayed);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
   if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);

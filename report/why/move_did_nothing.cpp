@@ -33,13 +33,28 @@ Explanation left_as_told(const Decision& told, const Evidence& stay, const Pair&
                                     move_call(pair.odd, pair.wanted) + "`."}};
 }
 
+// `self.values.index_select(0, rows.to(self.keys.device))`: the failing line brings it over, and asks the wrong one
+// where to.
+std::optional<Explanation> asked_in_vain(const Evidence& stay, const Pair& pair) {
+  const std::string call = call_at(stay.at);
+  if (call.find(".device)") == call.npos || is_weight(pair.odd)) return std::nullopt;
+  return Explanation{
+      cause_at(stay.at, pair.odd,
+               "`" + call + "` leaves " + mention(pair.odd) + " where it is, on " + spoken_device(pair.odd.device) +
+                   ": so is what it asks for the device. What it meets in this line is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{stay.at.file, stay.at.line,
+          "Take the device from what it meets: `.to(" + device_expression(pair.wanted) + ")`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> move_did_nothing(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   const Evidence* stay = place_of(pair->odd, trace::EvidenceKind::stayed_at, finding);
-  if (stay == nullptr || same_line(stay->at, *finding.where) || !asks_to_move(*stay, pair->odd)) return std::nullopt;
+  if (stay == nullptr || !asks_to_move(*stay, pair->odd)) return std::nullopt;
+  if (same_line(stay->at, *finding.where)) return asked_in_vain(*stay, *pair);
   // Who gave it that device is known: that line is nearer to the mistake than the one that did as it was told.
   if (decision_of(pair->odd, trace::EvidenceKind::device_from, finding)) return std::nullopt;
   const auto told = decision_of(pair->odd, trace::EvidenceKind::stay_from, finding);

@@ -79,7 +79,9 @@ std::optional<Explanation> moved_away(const Finding& finding) {
                                short_place(move->at) + "."}};
   }
   const bool kept = attribute_between(pair->odd, trace::EvidenceKind::device_from, finding) != nullptr;
-  if (decided && obeys(*move, *decided, kept)) return told_to_move(*decided, *move, *pair, finding);
+  // A variable of the function itself: the line that gives it its value decides for all that the function moves.
+  const bool here = decided && same_function(decided->at, move->at) && is_device_argument(*decided);
+  if (here || (decided && obeys(*move, *decided, kept))) return told_to_move(*decided, *move, *pair, finding);
   const bool itself = move == &pair->odd.lineage.front();
   RootCause cause = cause_at(move->at, pair->odd,
                              std::string("This line puts ") + (itself ? "it" : "the value that it is computed from") +

@@ -43,6 +43,17 @@ std::optional<Explanation> numpy_round_trip(const Finding& finding) {
   const std::string device = device_at(arrival->at, pair->wanted, finding);
   Fix fix{arrival->at.file, arrival->at.line,
           "Move it to " + pair->wanted.device + " right here: `" + call_at(arrival->at) + ".to(" + device + ")`."};
+  const Evidence* set = place_of(pair->wanted, trace::EvidenceKind::default_device_at, finding);
+  if (set == nullptr) set = place_of(pair->wanted, trace::EvidenceKind::default_device_block_at, finding);
+  const bool meant = set != nullptr && (is_beginning(set->at) || same_function(set->at, arrival->at));
+  if (meant && follows_default_device(pair->wanted)) {
+    return Explanation{cause_at(arrival->at, pair->odd,
+                                mention_first(pair->odd) +
+                                    " begins in this line as a tensor over memory of the host. The default device, " +
+                                    pair->wanted.device + " as " + short_place(set->at) +
+                                    " says, is for factories alone: nothing takes an array there."),
+                       std::move(fix)};
+  }
   if (follows_default_device(pair->wanted)) {
     const Frame& other = arrival_of(pair->wanted)->at;
     fix.text.back() = ';';

@@ -10,15 +10,20 @@ namespace devsan::report::why {
 namespace {
 
 // Some optimizers make their state as soon as they are made, like the parameters that they are given.
-Explanation made_before_the_move(const LineageStep& made, const std::string& what, const Pair& pair) {
+Explanation made_before_the_move(const LineageStep& made, const std::string& what, const Pair& pair,
+                                 const Finding& finding) {
+  // `Trainer(lambda p: Adagrad(p), ...)`: who calls the function that makes the optimizer settles when that is.
+  const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
+  const bool by_lambda = made.at.function.ends_with("<lambda>") && kept != nullptr;
+  const Frame& place = by_lambda ? kept->at : made.at;
   RootCause cause =
-      cause_at(made.at, pair.odd,
+      cause_at(place, pair.odd,
                what + " is made in this line like its parameter, which is on " + spoken_device(pair.odd.device) +
                    " then. The parameter is on " + spoken_device(pair.wanted.device) +
                    " by now, and moving it moves no "
                    "state of optimizers.");
   return {std::move(cause),
-          Fix{made.at.file, made.at.line,
+          Fix{place.file, place.line,
               "Make the optimizer when its parameters are on " + spoken_device(pair.wanted.device) + " already."}};
 }
 
@@ -99,7 +104,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   if (auto between = put ? std::nullopt : moved_between_steps(*pair, made, what, finding)) return between;
   if (!put && made != nullptr && made->how == trace::How::derived && is_changeable(made->at, finding) &&
       !made_in_failing_call(*made, finding)) {
-    return made_before_the_move(*made, what, *pair);
+    return made_before_the_move(*made, what, *pair, finding);
   }
   const LineageStep* arrival = arrival_of(pair->odd);
   if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;

@@ -45,6 +45,20 @@ Explanation pinned_elsewhere(const Finding& finding, const Operand& host) {
   return {std::move(cause), Fix{at.file, at.line, std::move(change)}};
 }
 
+// A batch is pinned by whoever makes the loader.
+Explanation loaded_unpinned(const Finding& finding, const Operand* host) {
+  const Frame& at = *finding.traffic->copy;
+  const std::string call = call_at(at);
+  const std::string edit = with_argument(call, "pin_memory=True");
+  RootCause cause{at.file, at.line, at.function, host != nullptr ? host->name : std::string(),
+                  "The DataLoader gives batches in pageable memory, as this line has it made: `non_blocking=True` in " +
+                      short_place(*finding.where) + " has no effect on them, and the host waits for each copy."};
+  return {std::move(cause),
+          Fix{at.file, at.line,
+              "Pass `pin_memory=True` to the DataLoader" +
+                  (edit.empty() || call.find("DataLoader(") == call.npos ? "" : ": `" + edit + "`") + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> pageable_memory(const Finding& finding) {
@@ -52,6 +66,9 @@ std::optional<Explanation> pageable_memory(const Finding& finding) {
   const auto host = std::ranges::find_if(finding.operands, &Operand::on_cpu);
   if (host != finding.operands.end() && finding.traffic->copy && !finding.traffic->from_loader) {
     return pinned_elsewhere(finding, *host);
+  }
+  if (finding.traffic->copy && finding.traffic->from_loader) {
+    return loaded_unpinned(finding, host != finding.operands.end() ? &*host : nullptr);
   }
   const LineageStep* made = nullptr;
   if (host != finding.operands.end() && !host->lineage.empty() && !host->lineage.front().at.file.empty()) {

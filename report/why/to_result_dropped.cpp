@@ -77,6 +77,8 @@ std::optional<Explanation> to_result_dropped(const Finding& finding) {
       continue;
     }
     const std::string call = call_at(copy.at);
+    // `optimizer.load_state_dict(state)` copies into what it has: there is no result.
+    if (call.find("load_state_dict(") != call.npos) continue;
     RootCause cause = cause_at(copy.at, pair->odd,
                                "`" + call + "` returns a copy on " + copy.text + " and leaves the tensor on " +
                                    spoken_device(pair->odd.device) + ". The copy is dropped here.");

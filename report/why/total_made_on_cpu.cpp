@@ -8,11 +8,29 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// A buffer begins where its module does, and moves with that.
+std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& pair, const Finding& finding) {
+  const Evidence* module = place_of(total, trace::EvidenceKind::module_bound_at, finding);
+  if (module == nullptr) return std::nullopt;
+  const std::string to = "`.to('" + pair.odd.device + "')`";
+  return Explanation{cause_at(module->at, total,
+                              mention_first(total) + " is a buffer of `" + module->text +
+                                  "`, which gets its value here, on the CPU; nothing has moved it since. It takes in " +
+                                  mention(pair.odd) + ", which is on " + pair.odd.device + "."),
+                     Fix{module->at.file, module->at.line,
+                         "Move `" + module->text + "` with " + to + " where it is made, as a model is moved."}};
+}
+
+}  // namespace
+
 std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd)) return std::nullopt;
   const Operand& total = pair->wanted;
   if (!total.on_cpu() || !total.is_scalar() || newest_move_of(total) != nullptr) return std::nullopt;
+  if (is_weight(total)) return of_unmoved_module(total, *pair, finding);
   const LineageStep* origin = arrival_of(total);
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;

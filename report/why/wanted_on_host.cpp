@@ -7,6 +7,7 @@
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -50,6 +51,15 @@ const Evidence* given_to_arrays(const Operand& odd, const Finding& finding) {
   return outermost;
 }
 
+// `stats = [loss.item(), accuracy(out, y)]`: the line that collects it brings some of what it collects, and not this.
+const Evidence* collected_beside_brought(const Operand& odd, const Finding& finding) {
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || odd.lineage.empty() || !same_line(odd.lineage.front().at, bound->at)) return nullptr;
+  const auto assigned = split_assignment(bound->at.source);
+  const auto parts = assigned ? split_display(assigned->value) : std::nullopt;
+  return parts && std::ranges::any_of(*parts, is_brought) ? bound : nullptr;
+}
+
 // Where the failing function computed what an operator reads, or a call in the failing line did; what NumPy reads is
 // brought over where it is converted.
 const Frame* computed_at(const Operand& odd, const Finding& finding) {
@@ -60,6 +70,16 @@ const Frame* computed_at(const Operand& odd, const Finding& finding) {
     return here || odd.is == trace::NameKind::temporary ? &step.at : nullptr;
   }
   return nullptr;
+}
+
+// A function that has returned computed one number, and handed it to what keeps such for NumPy.
+const Evidence* handed_over(const Operand& odd, const Finding& finding) {
+  const Evidence* kept = place_of(odd, trace::EvidenceKind::given_to_keep_at, finding);
+  if (is_for_numpy(finding) && kept != nullptr && odd.is_scalar() && !same_function(kept->at, *finding.where))
+    return kept;
+  const Evidence* used = place_of(odd, trace::EvidenceKind::used_once_at, finding);
+  if (!is_for_numpy(finding) || !odd.is_scalar() || used == nullptr || is_running(used->at, finding)) return nullptr;
+  return !statement_of(used->at.source).starts_with("return ") ? used : nullptr;
 }
 
 bool is_for_pinning(const Finding& finding) {
@@ -91,14 +111,24 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
   }
   if (is_for_pinning(finding)) return not_to_be_pinned(*odd, finding);
   const std::string device = spoken_device(odd->device);
-  const Evidence* given = given_beside_brought(*odd, finding);
+  const Evidence* collected = collected_beside_brought(*odd, finding);
+  const Evidence* given = collected == nullptr ? given_beside_brought(*odd, finding) : nullptr;
   std::string why = is_for_numpy(finding)
                         ? mention_first(*odd) + " is on " + device + ", and NumPy reads the memory of the host."
                         : "`" + odd->arg + "` is read on the host, and has to be on the CPU. " + mention_first(*odd) +
                               " is on " + device + ".";
   if (given != nullptr) why += " This call gives `" + given->text + "` as it is, and brings what it gives beside it.";
-  if (given == nullptr) given = given_to_arrays(*odd, finding);
-  const Frame* computed = computed_at(*odd, finding);
+  if (collected != nullptr) why += " This line collects it as it is, and brings what it collects beside it.";
+  if (given == nullptr && collected == nullptr) given = given_to_arrays(*odd, finding);
+  const Evidence* handed = given == nullptr && collected == nullptr ? handed_over(*odd, finding) : nullptr;
+  if (handed != nullptr) {
+    const bool by_method = handed->kind == trace::EvidenceKind::given_to_keep_at;
+    why += by_method ? " This call of `" + handed->text + "` has it kept as it is."
+                     : " This line hands `" + handed->text + "` on as it is.";
+  }
+  const Frame* computed = collected != nullptr ? &collected->at
+                          : handed != nullptr  ? &handed->at
+                                               : computed_at(*odd, finding);
   const Frame& place = given != nullptr ? given->at : computed != nullptr ? *computed : *finding.where;
   const std::string what = given != nullptr ? "`" + given->text + "`" : mention(*odd);
   std::string where = ", in this line";

@@ -64,7 +64,8 @@ std::string move_call(const Operand& odd, const Operand& counterpart) {
 }
 
 std::string device_expression(const Operand& counterpart) {
-  const std::string other = counterpart.shape ? expression_for(counterpart, kLongestCounterpart) : "";
+  const bool has_device = counterpart.shape || counterpart.generator;
+  const std::string other = has_device ? expression_for(counterpart, kLongestCounterpart) : "";
   return is_postfix_expression(other) ? other + ".device" : "'" + counterpart.device + "'";
 }
 

@@ -37,6 +37,12 @@ class Evidence:
         operand = odd_operand(found_at(self.result, self.source, mark))
         return [(self.mark_of(e), e["text"]) for e in operand.get("evidence", []) if e["kind"] == kind]
 
+    def of_all(self, mark, kind):
+        """The same of all operands of the finding, of which several may be odd, each piece once."""
+        operands = found_at(self.result, self.source, mark)["operands"]
+        pieces = [(self.mark_of(e), e["text"]) for operand in operands for e in operand.get("evidence", []) if e["kind"] == kind]
+        return list(dict.fromkeys(pieces))
+
     def mark_of(self, evidence):
         if evidence["file"] is None:
             return None

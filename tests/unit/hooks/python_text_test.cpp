@@ -164,6 +164,15 @@ TEST_CASE("The lines that assign to a variable are found, and what a statement g
   CHECK(assignments_of(call, "x", 1, 6) == std::vector<int>{1, 5});
 }
 
+TEST_CASE("A statement is known by the name that it begins with") {
+  CHECK(leading_name("moved = batch.to(device)") == "moved");
+  CHECK(leading_name("batch['x'] = x") == "batch");
+  CHECK(leading_name("run") == "run");
+  CHECK(leading_name("(a, b) = c").empty());
+  CHECK(leading_name("2 + x").empty());
+  CHECK(leading_name("").empty());
+}
+
 TEST_CASE("What each turn of a loop binds stands between its keywords") {
   CHECK(loop_targets("for k, (x, y) in enumerate(pairs):") == "k, (x, y)");
   CHECK(loop_targets("x = 3 if y in z else 4").empty());

@@ -69,7 +69,7 @@ TEST_CASE("Evidence goes to the operand it is about, with its place and source")
       {trace::EvidenceKind::attribute_set_at, 1, "Net.bias", {kModel, 9, "Net.__init__", "        self.bias = b"}},
       {trace::EvidenceKind::copied_away, trace::kWholeFinding, "cuda:0"},
       {trace::EvidenceKind::bound_at, 2, "of an operand that is not there"},
-      {trace::EvidenceKind{77}, 0, "of a kind that a later version knows"}};
+      {trace::EvidenceKind{250}, 0, "of a kind that a later version knows"}};
   builder.meeting(sketch);
   const Finding finding = only(builder);
   CHECK(finding.operands[0].evidence.empty());

@@ -29,6 +29,20 @@ TEST_CASE("What is no single assignment is none") {
   CHECK(assignment("") == "");
 }
 
+TEST_CASE("What an assignment gives to one of its targets is told from what it gives to the others") {
+  CHECK(value_given("self.net = net  # kept", "self.net") == "net");
+  CHECK(value_given("self.a, self.net = a.eval(), net", "self.net") == "net");
+  CHECK(value_given("self.a, self.net = f(a, b), net", "self.a") == "f(a, b)");
+  CHECK(value_given("self.a, d[1, 2] = 'x, y', net", "d[1, 2]") == "net");
+  CHECK(value_given("self.net: Net = net", "self.net") == "net");
+  CHECK(value_given("self.net = net, other", "self.net") == "net, other");
+  CHECK(value_given("self.a, self.net = parts", "self.net").empty());
+  CHECK(value_given("self.a, self.net = net", "net").empty());
+  CHECK(value_given("self.other = net", "self.net").empty());
+  CHECK(value_given("a = self.net = net", "self.net").empty());
+  CHECK(value_given("self.net.train()", "self.net").empty());
+}
+
 TEST_CASE("Taking a container apart computes nothing") {
   CHECK(only_takes_apart("acts = batch['acts']"));
   CHECK(only_takes_apart("x, y = batch"));

@@ -245,6 +245,7 @@ TEST_CASE("A metric that no module registers is the cause before the total that 
   wanted(finding).shape = std::vector<std::int64_t>{};
   wanted(finding).is = NameKind::buffer;
   wanted(finding).lineage = {created(kMade)};
+  find(wanted(finding), EvidenceKind::module_bound_at, line(40, "main", "net = Net()"), "net");
   CHECK(explained(finding).rule == "total_made_on_cpu");
   find(wanted(finding), EvidenceKind::module_not_registered, line(28, "Net.__init__", "self.metrics = {'a': M()}"),
        "Net.metrics['a']");

@@ -1,0 +1,49 @@
+// `torch.stack([p.grad.norm() for p in parameters])`: the line that fails computes each entry where what it is computed
+// from lies, and puts them together. What they come from is where it should be; to bring them together is this line's.
+#include <string>
+#include <string_view>
+
+#include "report/frames.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+// "tensors" of "tensors[2]"; empty for an operand that is no entry of a list.
+std::string_view list_of(const Operand& operand) {
+  const std::string_view arg = operand.arg;
+  const std::size_t open = arg.find('[');
+  return arg.substr(0, open == arg.npos ? 0 : open);
+}
+
+bool is_computed_here(const Operand& operand, const Finding& finding) {
+  if (operand.lineage.empty() || !operand.name.empty()) return false;
+  const LineageStep& newest = operand.lineage.front();
+  return newest.how == trace::How::derived && made_in_failing_call(newest, finding);
+}
+
+}  // namespace
+
+std::optional<Explanation> gathered_from_devices(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
+  if (!is_computed_here(pair->odd, finding) || !is_computed_here(pair->wanted, finding)) return std::nullopt;
+  // Entries that are written out one by one come from lines of their own.
+  if (!is_changeable(*finding.where, finding) || finding.where->source.find(" for ") == std::string::npos) {
+    return std::nullopt;
+  }
+  const Frame& place = *finding.where;
+  return Explanation{
+      cause_at(place, pair->odd,
+               "This line computes each entry of `" + std::string(list_of(pair->odd)) +
+                   "` on the device of what it is computed from, and puts them together: " + pair->wanted.device +
+                   " and " + pair->odd.device + " are among these, and nothing brings them to one."),
+      Fix{place.file, place.line,
+          "Bring each entry to one device in this line, as soon as it is computed: `.to(" +
+              device_expression(pair->wanted) + ")`."}};
+}
+
+}  // namespace devsan::report::why
