@@ -23,11 +23,14 @@ std::optional<Explanation> device_not_given(const Finding& finding) {
   const auto asks = [&](const Frame& place) { return place.source.find(argument) != std::string::npos; };
   const bool asked = std::ranges::any_of(pair->odd.lineage, [&](const LineageStep& step) { return asks(step.at); });
   if (!asked && (stay == nullptr || !asks(stay->at))) return std::nullopt;
+  const std::string here = spoken_device(pair->odd.device);
+  const std::string led_to = asked
+                                 ? mention_first(pair->odd) + " is made in " + short_place(arrival->at) + ", on " + here
+                                 : short_place(stay->at) + " leaves " + mention(pair->odd) + " on " + here;
   const std::string edit = with_argument(call_at(call->at), call->text);
   return Explanation{
       cause_at(call->at, pair->odd,
-               mention_first(pair->odd) + " is made in " + short_place(arrival->at) + ", on " +
-                   spoken_device(pair->odd.device) + ": this call, which leads there, leaves `" + argument +
+               led_to + ": this call, which leads there, leaves `" + argument +
                    "` at its default. What it meets is on " + spoken_device(pair->wanted.device) + "."),
       Fix{call->at.file, call->at.line,
           edit.empty() ? "Hand the device on: `" + call->text + "`." : "Hand the device on: `" + edit + "`."}};

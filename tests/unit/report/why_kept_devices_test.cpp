@@ -62,6 +62,13 @@ TEST_CASE("A call that leaves out the device which its function knows is to hand
   CHECK(says(told, "leaves `device` at its default"));
   CHECK_THAT(told.fix->text, Contains("`causal_mask(4, device=self.device)`"));
 
+  SECTION("also where a helper that is told none leaves it as it was") {
+    odd(finding).lineage.front().at = line(3, "main", "    mask = torch.ones(4)", "torch.ones(4)");
+    CHECK(explained(finding).rule != "device_not_given");
+    find(odd(finding), EvidenceKind::stayed_at, line(5, "transfer", "    return value.to(device)", "value.to(device)"));
+    CHECK(explained(finding).rule == "device_not_given");
+    CHECK(says(explained(finding), "model.py:5 leaves `mask` on the CPU: this call"));
+  }
   SECTION("not where the helper names its device itself") {
     odd(finding).lineage.front().at =
         line(5, "causal_mask", "    return torch.ones(n, n, device='cpu')", "torch.ones(n, n, device='cpu')");

@@ -221,6 +221,23 @@ TEST_CASE("Only numbers for NumPy are brought over where they were handed on") {
   CHECK(cause_line(explained(finding)) == 13);
 }
 
+TEST_CASE("A number that a log keeps for NumPy is told of where the log is given it") {
+  Finding finding = add("values[0]");
+  finding.message = "can't convert cuda:0 device type tensor to numpy.";
+  odd(finding).device = "cuda:0";
+  odd(finding).shape = std::vector<std::int64_t>{};
+  odd(finding).lineage = {derived(line(12, "measure", "    value = (a == b).sum()"), "cuda:0")};
+  CHECK(cause_line(explained(finding)) == 30);
+  find(odd(finding), EvidenceKind::given_to_keep_at, line(22, "train", "    diary.note('loss', loss)"), "note");
+  CHECK(cause_line(explained(finding)) == 22);
+  CHECK(explained(finding).root_cause->why.find("This call of `note` has it kept as it is.") != std::string::npos);
+
+  SECTION("not one that has dimensions") {
+    odd(finding).shape = std::vector<std::int64_t>{3};
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+}
+
 TEST_CASE("Unpinned batches are told of without their operand, and in words for a long call") {
   Finding finding = add("batch");
   finding.kind = Kind::unpinned_async_copy;
