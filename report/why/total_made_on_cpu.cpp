@@ -1,5 +1,8 @@
-// A running total that begins as a 0-dim CPU tensor and takes in numbers computed on an accelerator. An operator in
-// place may not change its target's device, so the first number is refused.
+// A running total that begins as a CPU tensor of one number and takes in numbers computed on an accelerator. An
+// operator in place may not change its target's device, so the first number is refused.
+#include <algorithm>
+#include <cstdint>
+
 #include "report/operands.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -9,6 +12,11 @@
 namespace devsan::report::why {
 
 namespace {
+
+// 0-dim, or `torch.tensor([0.0])`, which is no scalar to PyTorch.
+bool is_one_number(const Operand& total) {
+  return total.shape && std::ranges::all_of(*total.shape, [](std::int64_t size) { return size == 1; });
+}
 
 // A buffer begins where its module does, and moves with that.
 std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& pair, const Finding& finding) {
@@ -29,7 +37,7 @@ std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd)) return std::nullopt;
   const Operand& total = pair->wanted;
-  if (!total.on_cpu() || !total.is_scalar() || newest_move_of(total) != nullptr) return std::nullopt;
+  if (!total.on_cpu() || !is_one_number(total) || newest_move_of(total) != nullptr) return std::nullopt;
   if (is_weight(total)) return of_unmoved_module(total, *pair, finding);
   const LineageStep* origin = arrival_of(total);
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {

@@ -172,6 +172,19 @@ TEST_CASE("A total is told of by its module's line only where that was never mov
   CHECK(rule_of(finding) != "total_made_on_cpu");
 }
 
+TEST_CASE("A total of one number may have a dimension, and a tensor of several is none") {
+  Finding finding = add("loss");
+  odd(finding).device = "cuda:0";
+  odd(finding).shape = std::vector<std::int64_t>{};
+  wanted(finding).device = "cpu";
+  wanted(finding).name = "total";
+  wanted(finding).lineage = {created(kMade)};
+  wanted(finding).shape = std::vector<std::int64_t>{1};
+  CHECK(rule_of(finding) == "total_made_on_cpu");
+  wanted(finding).shape = std::vector<std::int64_t>{4};
+  CHECK(rule_of(finding) != "total_made_on_cpu");
+}
+
 TEST_CASE("Hooks of libraries, and hooks that nobody can find, are no cause") {
   Finding finding = add("rows");
   odd(finding).lineage = {created(kMade)};
