@@ -1,6 +1,6 @@
 # source: https://github.com/WongKinYiu/ScaledYOLOv4/issues/218
 # mechanism: a script names the second GPU once and moves its data there, but its model to the current one
-# phase: forward; failing op: aten::convolution
+# phase: forward; failing op: aten::addmm
 # expect: raises
 # needs: 2 GPUs
 import torch
@@ -12,8 +12,8 @@ gpu = torch.device("cuda:1")
 class Finder(nn.Module):
     def __init__(self, channels):
         super().__init__()
-        self.stem = nn.Conv2d(1, channels, 3, padding=1)
-        self.head = nn.Conv2d(channels, 5, 1)
+        self.stem = nn.Linear(8, channels)
+        self.head = nn.Linear(channels, 5)
 
     def forward(self, pictures):
         return self.head(self.stem(pictures).relu())  # RAISE
@@ -31,4 +31,4 @@ def train(pictures, targets, rounds):
         optimizer.step()
 
 
-train(torch.rand(2, 1, 8, 8), torch.rand(2, 5, 8, 8), 2)
+train(torch.rand(2, 8, 8), torch.rand(2, 8, 5), 2)
