@@ -81,7 +81,7 @@ void find_restored(const Inquiry& inquiry, std::size_t operand) {
                 [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
                   if (node.how == trace::How::derived) return true;
                   const std::string device = device_expression(code_text(lines, made));
-                  if (!device.starts_with("self.")) return node.how == trace::How::derived;
+                  if (!device.starts_with("self.")) return false;
                   const std::string object = object_asked(made, node.calls);
                   const auto at = object.empty() ? std::nullopt : only_restoring(inquiry, object);
                   if (at)

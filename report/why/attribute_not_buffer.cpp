@@ -32,8 +32,7 @@ std::optional<Explanation> module_never_moved(const Pair& pair, const Evidence& 
                mention_first(pair.odd) + " belongs to a `" + own.text +
                    "`, which is made in this line, on the CPU, and moves such attributes by itself, in " +
                    short_place(own.at) + ". Nothing has moved it since."),
-      Fix{call.file, call.line,
-          "Move the module to " + pair.wanted.device + " where it is made, with `.to('" + pair.wanted.device + "')`."}};
+      move_module_where_made(call, pair.wanted.device)};
 }
 
 // `self.rank[name] = nn.Parameter(...)`, where `self.rank` is a plain dictionary or list: what the line puts there is a

@@ -1,7 +1,6 @@
 // `.cuda()` and `device="cuda"` mean the GPU that is current for the thread, mostly the first. In a process that works
 // on another one, what says no number is the odd one out.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -31,12 +30,10 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
   const LineageStep* brought = newest_move_of(other);
   if (brought == nullptr || moves_module(*brought) || (told && means_current(told->at))) return nullptr;
   // To a device that somebody names, which is not that of another value.
-  constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
   const std::string call = call_at(brought->at);
   const std::string target = call.substr(std::min(call.find(".to("), call.size()));
-  const auto says = [&](std::string_view name) { return target.find(name) != target.npos; };
-  const bool named = std::ranges::any_of(kNames, says) && !means_current(brought->at) &&
-                     !is_device_of_value(brought->at) && !(told && is_device_of_value(told->at));
+  const bool named = speaks_of_device(target) && !means_current(brought->at) && !is_device_of_value(brought->at) &&
+                     !(told && is_device_of_value(told->at));
   return named && call_at(move->at).ends_with(".cuda()") ? &move->at : nullptr;
 }
 

@@ -37,10 +37,13 @@ bool is_entry(const Decision& decision) {
   return decision.name.ends_with("']");
 }
 
-bool is_device_argument(const Decision& decision) {
+bool speaks_of_device(std::string_view text) {
   constexpr std::array<std::string_view, 4> kNames = {"dev", "gpu", "cuda", "rank"};
-  const auto is_part = [&](std::string_view name) { return decision.name.find(name) != decision.name.npos; };
-  return !decision.name.starts_with("self.") && std::ranges::any_of(kNames, is_part);
+  return std::ranges::any_of(kNames, [text](std::string_view name) { return text.find(name) != text.npos; });
+}
+
+bool is_device_argument(const Decision& decision) {
+  return !decision.name.starts_with("self.") && speaks_of_device(decision.name);
 }
 
 std::string because_of(const Decision& decision) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "report/why/history.h"
 
@@ -26,6 +27,8 @@ const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind ki
 bool is_final(const Decision& decision);
 // An entry of a dictionary of settings, which is made in this line.
 bool is_entry(const Decision& decision);
+// Whether a name, or an expression, says a device: "device", "gpu", "rank".
+bool speaks_of_device(std::string_view text);
 // An argument that says a device by its name. One that goes by another name is a tensor or a model, whose device is
 // followed for good reasons mostly.
 bool is_device_argument(const Decision& decision);

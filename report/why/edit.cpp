@@ -71,4 +71,9 @@ std::string assigned_after_move(const Frame& place, std::string_view device) {
                          std::string(device) + ")");
 }
 
+Fix move_module_where_made(const Frame& place, std::string_view device) {
+  const std::string name(device);
+  return {place.file, place.line, "Move the module to " + name + " where it is made, with `.to('" + name + "')`."};
+}
+
 }  // namespace devsan::report::why

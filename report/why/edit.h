@@ -21,6 +21,8 @@ std::string device_at(const Frame& place, const Operand& wanted, const Finding& 
 std::string registered_as_buffer(const Frame& place, std::string_view attribute);
 // To make the attribute that `place` stores a buffer; the edit told in words where it cannot be written.
 Fix register_as_buffer(const Frame& place, std::string_view attribute);
+// To move the module that is made at `place`.
+Fix move_module_where_made(const Frame& place, std::string_view device);
 // "acts = batch['acts']" -> "acts = batch['acts'].to(DEVICE)". Empty for other lines.
 std::string assigned_after_move(const Frame& place, std::string_view device);
 

@@ -162,8 +162,7 @@ std::optional<Explanation> made_as_weight(const LineageStep& origin, const Pair&
       cause_at(call, pair.odd,
                mention_first(pair.odd) + " is computed from a parameter or buffer that " + short_place(origin.at) +
                    " makes. Its module is made in this line, on the CPU, and nothing has moved it since."),
-      Fix{call.file, call.line,
-          "Move the module to " + pair.wanted.device + " where it is made, with `.to('" + pair.wanted.device + "')`."}};
+      move_module_where_made(call, pair.wanted.device)};
 }
 
 // `nn.CrossEntropyLoss(weight=weights)`: a module keeps as its own what a helper made, and is never moved.

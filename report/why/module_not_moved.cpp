@@ -227,13 +227,11 @@ std::optional<Explanation> given_to_keeper(const Operand& stayed, const Operand&
   if (bound == nullptr || !keeps_argument(bound->at, bound->text) || stayed.lineage.empty()) return std::nullopt;
   const Frame& call = made_by_call(stayed.lineage.back());
   if (&call == &stayed.lineage.back().at || !is_changeable(call, finding)) return std::nullopt;
-  return Explanation{
-      cause_at(call, stayed,
-               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
-                   " of a module that is made in this line, on the CPU, and kept as `" + bound->text + "` by a `" +
-                   std::string(class_of(bound->at)) + "`. Nothing has moved it since."),
-      Fix{call.file, call.line,
-          "Move the module to " + tensor.device + " where it is made, with `.to('" + tensor.device + "')`."}};
+  return Explanation{cause_at(call, stayed,
+                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                                  " of a module that is made in this line, on the CPU, and kept as `" + bound->text +
+                                  "` by a `" + std::string(class_of(bound->at)) + "`. Nothing has moved it since."),
+                     move_module_where_made(call, tensor.device)};
 }
 
 // `self.target = copy.deepcopy(self.net)` of a net that has not been moved either.

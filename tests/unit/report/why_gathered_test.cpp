@@ -11,10 +11,6 @@ using namespace why_program;
 
 const Frame kMade = line(5, "load", "    rows = torch.randn(4)", "torch.randn(4)");
 
-std::string rule_of(const Finding& finding) {
-  return explained(finding).rule;
-}
-
 // `torch.cat([x * 2 for x in parts])`, of values on two accelerators.
 Finding gathered() {
   Finding finding = add("");

@@ -9,11 +9,6 @@ namespace {
 
 using namespace why_program;
 
-// Whether the reason of a finding's cause says this.
-bool says(const Finding& finding, const char* text) {
-  return finding.root_cause && finding.root_cause->why.find(text) != std::string::npos;
-}
-
 TEST_CASE("An object that was loaded with its device is told of where it is loaded") {
   Finding finding = add("batch");
   odd(finding).lineage = {created(line(14, "Replay.sample", "        return torch.zeros(4, device=self.device)",

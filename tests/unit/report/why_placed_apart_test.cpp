@@ -15,11 +15,6 @@ LineageStep by_module(LineageStep step) {
   return step;
 }
 
-// Whether the reason of a finding's cause says this.
-bool says(const Finding& finding, const char* text) {
-  return finding.root_cause && finding.root_cause->why.find(text) != std::string::npos;
-}
-
 // `self.scale`, which the constructor of a model on two accelerators has put on cuda:0, meets `x` on cuda:1.
 Finding placed() {
   Finding finding = add("self.scale", NameKind::attribute);

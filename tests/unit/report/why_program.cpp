@@ -81,4 +81,12 @@ int cause_line(const Finding& finding) {
   return finding.root_cause ? finding.root_cause->line : 0;
 }
 
+std::string rule_of(const Finding& finding) {
+  return explained(finding).rule;
+}
+
+bool says(const Finding& finding, const char* text) {
+  return finding.root_cause && finding.root_cause->why.find(text) != std::string::npos;
+}
+
 }  // namespace devsan::report::why_program

@@ -34,7 +34,11 @@ void find(Operand& operand, trace::EvidenceKind kind, const Frame& at, const cha
 
 // What the rules make of it.
 Finding explained(Finding finding);
+// The name of the rule that explains it.
+std::string rule_of(const Finding& finding);
 // The line of its root cause; 0 without one.
 int cause_line(const Finding& finding);
+// Whether the reason of its root cause says this.
+bool says(const Finding& finding, const char* text);
 
 }  // namespace devsan::report::why_program

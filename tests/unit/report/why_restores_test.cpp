@@ -11,10 +11,6 @@ using namespace why_program;
 
 const Frame kMade = line(5, "load", "    rows = torch.randn(4)", "torch.randn(4)");
 
-std::string rule_of(const Finding& finding) {
-  return explained(finding).rule;
-}
-
 // `table`, which `Bias.build` makes on `device` and keeps, where `self.size` says so.
 Finding guarded() {
   Finding finding = add("self.table", NameKind::attribute);
