@@ -32,11 +32,18 @@ constexpr std::uintmax_t kLittleSpace = 1 << 20;
 std::vector<fs::path> sources_in(const fs::path& directory) {
   std::vector<fs::path> found;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory, error)) {
     if (entry.path().extension() == ".cpp") found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// Files of different folders may have one name.
+std::string flat_name(const fs::path& source) {
+  std::string name = fs::path(source).replace_extension().string();
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
 }
 
 std::string join(const std::vector<std::string>& words) {
@@ -120,7 +127,7 @@ class Build {
 
   Job generate_job() const {
     const std::size_t shards = std::clamp(slots_, kMinShards, kMaxShards);
-    const fs::path script = installation_.sources / "hooks/generate_wrappers.py";
+    const fs::path script = installation_.sources / "hooks/operators/generate_wrappers.py";
     return job("generate_wrappers.py", {torch_.python, script.string(), "--include", torch_.include().string(), "--out",
                                         generated().string(), "--shards", std::to_string(shards)});
   }
@@ -141,7 +148,7 @@ class Build {
 
   void add_compilations(const fs::path& sources, const std::string& library, std::vector<Job>& jobs) {
     for (const fs::path& source : sources_in(sources)) {
-      const fs::path object = work_ / (library + "-" + source.stem().string() + ".o");
+      const fs::path object = work_ / (library + "-" + flat_name(source.lexically_relative(sources)) + ".o");
       std::vector<std::string> command = compiler_;
       for (std::string& flag : compile_flags(installation_, torch_, generated())) command.push_back(std::move(flag));
       command.insert(command.end(), {"-c", source.string(), "-o", object.string()});

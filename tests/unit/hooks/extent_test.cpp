@@ -1,4 +1,4 @@
-#include "hooks/extent.h"
+#include "hooks/traffic/extent.h"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,4 +1,4 @@
-#include "hooks/meeting_table.h"
+#include "hooks/meetings/meeting_table.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,8 +1,8 @@
-#include "hooks/python_calls.h"
+#include "hooks/source/python_calls.h"
 
 #include <catch2/catch.hpp>
 
-#include "hooks/python_text.h"
+#include "hooks/source/python_text.h"
 
 namespace devsan::hooks {
 namespace {

@@ -1,4 +1,4 @@
-#include "hooks/python_extents.h"
+#include "hooks/python/python_extents.h"
 
 #include <catch2/catch.hpp>
 #include <string>

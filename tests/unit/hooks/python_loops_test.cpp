@@ -1,4 +1,4 @@
-#include "hooks/python_loops.h"
+#include "hooks/source/python_loops.h"
 
 #include <catch2/catch.hpp>
 

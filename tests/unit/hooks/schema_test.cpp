@@ -1,4 +1,4 @@
-#include "hooks/schema.h"
+#include "hooks/operators/schema.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hooks/spin_guard.h"
+#include "hooks/process/spin_guard.h"
 
 #include <catch2/catch.hpp>
 #include <thread>

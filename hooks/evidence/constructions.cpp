@@ -1,0 +1,61 @@
+// The line that made the object which keeps an operand, where that is no code of the program: it gave the operand to a
+// module of torch's, or to functools.partial. And whether such a module moves what is no parameter or buffer of it.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/origins/sites.h"
+#include "hooks/python/byte_code.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// Whether a line calls `callee` and gives something by the name of `argument`.
+bool gives_by_name(std::string_view line, std::string_view callee, std::string_view argument) {
+  const std::size_t begin = call_in(line, callee);
+  const std::size_t name = begin != line.npos ? name_in(line, argument, begin) : line.npos;
+  return name != line.npos && trimmed(line.substr(name + argument.size())).starts_with('=');
+}
+
+std::string name_of(const Link& link) {
+  char buffer[256];
+  return link.name != nullptr ? std::string(text_of(link.name, buffer, sizeof buffer)) : std::string();
+}
+
+}  // namespace
+
+void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
+  const Holding* owner = inquiry.owner_of(operand);
+  if (owner == nullptr || owner->link.name == nullptr) return;
+  const std::string_view type = short_type_name(owner->holder);
+  const std::string attribute = name_of(owner->link);
+  const auto gives = [&](std::string_view line) { return gives_by_name(line, type, attribute); };
+  if (const auto at = only_load(inquiry, type, gives)) {
+    inquiry.found.add(trace::EvidenceKind::weight_given_at, operand, *at, std::string(type) + "." + attribute);
+  }
+}
+
+std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Link& keyword) {
+  const std::string name = name_of(keyword);
+  if (name.empty()) return std::nullopt;
+  return only_load(inquiry, "partial", [&](std::string_view line) { return gives_by_name(line, "partial", name); });
+}
+
+void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  for (const void* function : functions_of_type(type_of(module))) {
+    const void* code = code_of_function(function);
+    if (!is_name(field<const void*>(code, code_members.name), "_apply")) continue;
+    trace::Position at = position_of(code, 0);
+    at.line = at.end_line = code_first_line(code);  // the first instruction has no line where there are free variables
+    at.column = at.end_column = -1;
+    return inquiry.found.add(trace::EvidenceKind::own_apply_at, operand, at, type_name(module));
+  }
+}
+
+}  // namespace devsan::hooks

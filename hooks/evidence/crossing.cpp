@@ -1,0 +1,219 @@
+// Where a value that belongs on one accelerator is handed over to what works on another: the line in between, which
+// belongs to neither side, and should have moved it.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/evidence/call_frames.h"
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/names/argument_tensors.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxCalls = 12;
+constexpr std::size_t kMaxHistory = 12;
+constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
+
+// What an operand is and was computed from, as far as that lies on its own device.
+std::vector<trace::LineageId> history_of(const trace::OperandRecord& operand) {
+  std::vector<trace::LineageId> history;
+  trace::LineageId id = operand.lineage;
+  while (id != trace::LineageId::none && history.size() < kMaxHistory) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    if (node.device != operand.device) break;
+    history.push_back(id);
+    if (node.how != trace::How::derived) break;
+    id = node.parent;
+  }
+  return history;
+}
+
+// The argument of a running function that is the operand, or that it was computed from.
+struct Carrier {
+  const void* name = nullptr;  // null where none carries it, or several do
+  // In a list or dictionary others come with it, and what takes them all is where they meet.
+  bool by_itself = false;
+};
+
+Carrier carrier_of(const Inquiry& inquiry, std::size_t operand, const void* frame) {
+  const trace::OperandRecord& record = inquiry.operands[operand];
+  const std::vector<trace::LineageId> history = history_of(record);
+  const auto carries = [&](const ArgumentTensor& one) {
+    if (one.object == inquiry.identities[operand].object) return true;
+    const c10::StorageImpl* storage = storage_of(one.tensor);
+    if (storage == nullptr || device_slot_of(one.tensor) != record.device) return false;
+    const trace::LineageId tag = origin_table().find(storage);
+    return tag != trace::LineageId::none && std::ranges::find(history, tag) != history.end();
+  };
+  Carrier carrier;
+  for (const ArgumentTensor& one : argument_tensors(inquiry.search, frame)) {
+    if (!carries(one)) continue;
+    if (carrier.name != nullptr && carrier.name != one.name) return {};
+    carrier = {one.name, carrier.by_itself || one.by_itself};
+  }
+  return carrier;
+}
+
+// Whether a function belongs to a module whose weights all lie on one device, another one than the operand's. Plain
+// functions work for who calls them.
+enum class Side { neither, there, both };
+Side side_of(const Inquiry& inquiry, std::size_t operand, const void* frame) {
+  const void* module = module_called(frame);
+  if (module == nullptr) return Side::neither;
+  const Weights weights(inquiry.search, module);
+  if (weights.some_on(inquiry.operands[operand].device)) return Side::both;
+  return weights.all_on_one() ? Side::there : Side::neither;
+}
+
+// Whether what runs between a function and its caller is a container of torch's own whose parts are on both sides: then
+// no line of the program hands anything over.
+bool torch_hands_over(const Inquiry& inquiry, std::size_t operand, const void* frame, const void* caller) {
+  for (frame = frame_previous(frame); frame != nullptr && frame != caller; frame = frame_previous(frame)) {
+    if (side_of(inquiry, operand, frame) == Side::both) return true;
+  }
+  return false;
+}
+
+// Where a variable of a waiting function got its value, that is no argument of it.
+std::optional<Handed> bound_in(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                               const std::string& name) {
+  WrittenLink variable(name);
+  visit_frame(frame, false, variable);
+  if (variable.object() == nullptr || variable.found().index < code_all_arguments(frame_code(frame))) {
+    return std::nullopt;
+  }
+  const auto binding = binding_at(inquiry, operand, Place{variable.object(), variable.found(), 0, 0, frame});
+  return binding ? std::optional(Handed{binding->at, binding->name}) : std::nullopt;
+}
+
+// `y = y.to(first)`, and then nothing but `loss(scores, y)`: a value that nobody uses where it was taken, so that the
+// line which took it there is the mistake.
+bool is_taken_for_nothing(const Inquiry& inquiry, std::size_t operand, const Handed& crossing) {
+  const trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position moved = runtime.recorder->site(node.site).user;
+  if (node.how != trace::How::moved || moved.file != crossing.at.file || moved.function != crossing.at.function) {
+    return false;
+  }
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  if (!is_identifier(crossing.text) || !assigned_to(statement_at(lines, moved.line), crossing.text)) return false;
+  const int end = end_of_function(lines, moved.line);
+  for (int k = moved.line + 1; k <= end; ++k) {
+    const bool gives = k >= crossing.at.line && k <= crossing.at.end_line;
+    if (!gives && !is_blank(lines[k]) && has_word(lines[k], crossing.text)) return false;
+  }
+  return true;
+}
+
+// `state = state.to(stage.device)` before `state = stage(state, tables)`, which gives the tables as they are: the line
+// that moves what comes with them.
+std::optional<Handed> moved_beside(SourceFiles& files, const Handed& crossing) {
+  if (!is_identifier(crossing.text)) return std::nullopt;
+  const SourceLines lines(files.whole(crossing.at.file));
+  const int definition = enclosing_line(lines, crossing.at.line, "def ");
+  const std::string call = statement_at(lines, crossing.at.line);
+  const std::string_view given = std::string_view(call).substr(std::min(call.find('('), call.size()));
+  for (int line = crossing.at.line - 1; line > std::max(definition, 0); --line) {
+    const std::string statement = statement_at(lines, line);
+    const std::string_view target = trimmed(std::string_view(statement).substr(0, statement.find('=')));
+    if (!is_identifier(target) || target == crossing.text || !has_word(given, target)) continue;
+    const auto value = assigned_to(statement, target);
+    if (!value || !trace::calls_method(*value, kMoves) || has_word(*value, crossing.text)) continue;
+    trace::Position at = crossing.at;
+    at.line = at.end_line = line;
+    at.column = at.end_column = -1;
+    return Handed{at, std::string(target)};
+  }
+  return std::nullopt;
+}
+
+// Given to the outermost of the functions that work on the other side alone; or returned to one of them; or given by a
+// module on both sides to a function that works for it.
+bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  std::optional<Handed> crossing;
+  std::optional<Handed> helped;  // given to the outermost function so far, whichever side it is on
+  SourceFiles files;
+  for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
+    const Side side = side_of(inquiry, operand, frame);
+    const void* caller = caller_of(frame);
+    if (side == Side::both && !crossing) crossing = helped;
+    if (side == Side::both || caller == nullptr) break;
+    const Carrier carrier = carrier_of(inquiry, operand, frame);
+    if (carrier.name == nullptr && is_comprehension(waits_at(frame))) {
+      frame = caller;
+      continue;
+    }
+    if (carrier.name == nullptr) {
+      const bool inside = crossing && side == Side::there;
+      if (auto bound = inside ? bound_in(inquiry, operand, frame, crossing->text) : std::nullopt) crossing = bound;
+      break;
+    }
+    if (side == Side::there && torch_hands_over(inquiry, operand, frame, caller)) return true;
+    char buffer[256];
+    const std::string argument(text_of(carrier.name, buffer, sizeof buffer));
+    const Handed handed = given_by(files, caller, frame, argument).value_or(Handed{waits_at(caller), argument});
+    helped = carrier.by_itself ? std::optional(handed) : std::nullopt;
+    if (side == Side::there) crossing = handed;
+    frame = caller;
+  }
+  if (crossing && !is_taken_for_nothing(inquiry, operand, *crossing)) {
+    inquiry.found.add(trace::EvidenceKind::crossing_at, operand, crossing->at, crossing->text);
+    if (const auto beside = moved_beside(files, *crossing)) {
+      inquiry.found.add(trace::EvidenceKind::crossing_beside_at, operand, beside->at, beside->text);
+    }
+  }
+  return crossing.has_value();
+}
+
+// `soft = teacher(x)`: the statement takes its value from a call, and no loop over values that are there.
+bool is_of_call(const trace::Position& at) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  const std::string statement = statement_at(lines, at.line);
+  return statement.find('(') != statement.npos && !statement.starts_with("for ");
+}
+
+// Returned by a function that works on the operand's device as a matter of course.
+void find_returned_across(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  const auto history = history_of(inquiry.operands[operand]);
+  const auto made_elsewhere = [&](trace::LineageId id) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    return node.how == trace::How::derived && !is_running(frame, runtime.recorder->site(node.site).user);
+  };
+  if (std::ranges::none_of(history, made_elsewhere)) return;
+  std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace) return;
+  while (!inquiry.search.is_root(at) && is_entry(inquiry.search.place(at).link.kind)) {
+    at = inquiry.search.place(at).parent;
+  }
+  const Place& root = inquiry.search.place(at);
+  const bool variable = inquiry.search.is_root(at) && root.frame == frame;
+  const auto binding = variable ? binding_at(inquiry, operand, root) : std::nullopt;
+  if (!binding || !is_of_call(binding->at)) return;
+  inquiry.found.add(trace::EvidenceKind::crossing_at, operand, binding->at, binding->name);
+}
+
+}  // namespace
+
+void find_crossing(const Inquiry& inquiry, std::size_t operand) {
+  if (!all_on_accelerators(inquiry)) return;
+  if (!find_given_across(inquiry, operand)) find_returned_across(inquiry, operand);
+}
+
+}  // namespace devsan::hooks

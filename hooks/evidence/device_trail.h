@@ -1,0 +1,88 @@
+// Follows the expression that a device is named by through the program's source: an attribute to the line that stores
+// it, a parameter to the call that gives it. The calls are those that were made, as far as the history has them; of
+// other functions, such as the constructor that stored an attribute, the only call in the file, or the only one of
+// several that can have given the device which it came to. Needs no interpreter. May throw std::bad_alloc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+class DeviceTrail {
+ public:
+  // A device is named in the line of `begin`, to which `calls` (trace::LineageNode) led; it was `device`, "cuda:0".
+  DeviceTrail(const trace::Position& begin, std::uint32_t calls, std::string_view device);
+
+  struct Stop {
+    trace::Position at;
+    std::string text;  // what gets its device here; `name='cpu'` where a default gives it
+    trace::StringId default_file = trace::StringId::none;
+    int default_line = 0;  // then: the definition of the function whose default it is
+    // "self.pipe" of `device = self.pipe.device`: decides as a property does, unless it is a tensor or keeps a device.
+    std::string object{};
+  };
+  // Where `expression` comes from, and where that does, and so on; empty where that is not known.
+  std::vector<Stop> follow(std::string expression);
+
+ private:
+  struct Function {
+    int definition;    // its line
+    std::string name;  // by which it is called: that of its class for a constructor
+    bool bound;
+  };
+
+  const SourceLines& lines(trace::StringId file);
+  std::optional<Function> function_here();
+  std::optional<std::string> stored_attribute(const std::string& expression);
+  struct Stored {
+    std::string value;
+    int line;  // the last of several that store the same
+  };
+  struct Standing {
+    trace::StringId file;
+    int line;
+    std::optional<std::size_t> frame;
+  };
+  Standing standing() const { return {file_, line_, frame_}; }
+  void return_to(const Standing& place);
+  std::optional<std::string> of_variable(const std::string& name, Stop& stop);
+  bool leave_function(const std::string& name);
+  std::optional<Stored> stored_variable(const std::string& name);
+  std::optional<std::string> chosen_here(const std::string& name, Stop& stop);
+  std::optional<Stored> made_above(const std::string& name, int depth);
+  int cached_property(int type, const std::string& name);
+  std::optional<std::string> display_of(const std::string& name);
+  std::string unpacked(const std::string& expression, std::vector<Stop>& stops);
+  std::string entry_of(const EntryReference& entry, std::vector<Stop>& stops);
+  std::optional<std::string> given_argument(Stop& stop);
+  Given given_by_caller(const Function& function, const Parameter& parameter);
+  Given given_by_only_call(const Function& function, const Parameter& parameter);
+  std::vector<int> calls_of(const std::string& name);
+  Given given_in(int line, const Function& function, const Parameter& parameter);
+  std::string call_source(const trace::Position& at, const std::string& name);
+  trace::Position position_here();
+  bool runs_function_of(const trace::Position& frame, int line);
+  bool same_object_around(std::size_t k);
+  void go_to_store(int line);
+  void go_to_call(int line);
+
+  SourceFiles files_;
+  std::optional<SourceLines> lines_;
+  trace::StringId lines_of_ = trace::StringId::none;
+  std::vector<trace::Position> frames_;  // of the history, the innermost first
+  std::optional<std::size_t> frame_;     // in which `file_` and `line_` are
+  trace::StringId file_;
+  int line_;
+  std::string_view device_;
+};
+
+}  // namespace devsan::hooks

@@ -1,0 +1,68 @@
+// Made on the device of another tensor, `zeros(3, device=steps.device)`: then that one may be the mistake. Where it was
+// copied to the device that is missed, and itself stayed, the copy is what should have been given.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/traffic/copies.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// The tensor that a running function was given as this argument, by the call that stands there.
+const c10::TensorImpl* given_at(const Inquiry& inquiry, const trace::Position& call, std::string_view argument) {
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr;) {
+    const void* caller = caller_of(frame);
+    if (caller != nullptr && same_line(waits_at(caller), call)) {
+      WrittenLink variable(argument);
+      visit_frame(frame, false, variable);
+      return variable.object() != nullptr ? inquiry.search.tensor_at(variable.object()) : nullptr;
+    }
+    frame = caller;
+  }
+  return nullptr;
+}
+
+// `pipe.device`, where that is a property. A tensor has a device, and an object may keep one: these are other matters.
+bool computes_device(const Inquiry& inquiry, const trace::Position& at, std::string_view path) {
+  const void* frame = program_frame(inquiry.innermost);
+  const auto runs_there = [&at](const trace::Position& now) {
+    return now.file == at.file && now.function == at.function;
+  };
+  while (frame != nullptr && !runs_there(waits_at(frame))) frame = caller_of(frame);
+  void* object = frame != nullptr ? object_behind(frame, path) : nullptr;
+  if (object == nullptr || !has_instance_dict(object) || inquiry.search.tensor_at(object) != nullptr) return false;
+  WrittenLink kept(".device");
+  visit_links(object, kept);
+  return kept.object() == nullptr;
+}
+
+}  // namespace
+
+void find_device_value(const Inquiry& inquiry, std::size_t operand) {
+  const auto computes = [&](const trace::Position& at, std::string_view path) {
+    return computes_device(inquiry, at, path);
+  };
+  find_device_source(inquiry.operands[operand], operand, inquiry.found, computes);
+  const auto records = inquiry.found.records();
+  const std::vector<trace::EvidenceRecord> known(records.begin(), records.end());
+  for (const trace::EvidenceRecord& record : known) {
+    if (record.kind != trace::EvidenceKind::device_from || record.operand != operand) continue;
+    const std::string_view argument = runtime.recorder->string(record.text);
+    const c10::TensorImpl* tensor = given_at(inquiry, record.at, argument);
+    const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+    const auto copy = storage != nullptr ? find_copy(storage, Copied::away) : std::nullopt;
+    if (!copy || !inquiry.is_wanted(operand, copy->device)) continue;
+    inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy->site).user,
+                      argument);
+    return;
+  }
+}
+
+}  // namespace devsan::hooks

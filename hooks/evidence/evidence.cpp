@@ -1,0 +1,131 @@
+#include "hooks/evidence/evidence.h"
+
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/byte_code.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/function_names.h"
+#include "trace/odd_operand.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// Whether an operator at `site` was called on the line `at`, or in a statement that goes on to it.
+bool called_at(const trace::Position& site, const trace::Position& at) noexcept {
+  return site.file == at.file && site.function == at.function && site.line <= at.line && at.line <= site.end_line;
+}
+
+}  // namespace
+
+bool same_line(const trace::Position& a, const trace::Position& b) noexcept {
+  return a.file == b.file && a.function == b.function && a.line == b.line;
+}
+
+void EvidenceList::add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at,
+                       std::string_view text) noexcept {
+  if (count_ == records_.size() || operand >= trace::kWholeFinding) return;
+  trace::EvidenceRecord record{};
+  record.at = at;
+  record.text = runtime.recorder->intern_string(text);
+  record.kind = kind;
+  record.operand = static_cast<std::uint8_t>(operand);
+  for (const trace::EvidenceRecord& known : records()) {
+    if (known.kind == kind && known.operand == record.operand && known.text == record.text && same_line(known.at, at)) {
+      return;
+    }
+  }
+  records_[count_++] = record;
+}
+
+std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
+                                      const std::vector<Candidate>& candidates) {
+  bool alone = !candidates.empty();
+  for (const Candidate& one : candidates) alone = alone && one.certain && same_line(one.at, candidates.front().at);
+  if (alone) return candidates.front().at;
+  const trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position site = runtime.recorder->site(made.site).user;
+  const Candidate* match = nullptr;
+  for (const Candidate& one : candidates) {
+    if (!called_at(site, one.at)) continue;
+    if (match != nullptr && !same_line(match->at, one.at)) return std::nullopt;
+    match = &one;
+  }
+  return match != nullptr ? std::optional(match->at) : std::nullopt;
+}
+
+const void* Inquiry::viewed_by(std::size_t operand) const {
+  const Sighting& sighting = search.sighting(operand);
+  const OperandIdentity& known = identities[operand];
+  const bool view = sighting.base && sighting.tensor != nullptr && known.tensor != nullptr &&
+                    storage_of(sighting.tensor) == storage_of(known.tensor);
+  return view ? search.place(sighting.place).object : known.object;
+}
+
+trace::Position position_at(trace::StringId file, int line, std::string_view function) {
+  trace::Position position{};
+  position.file = file;
+  position.function = runtime.recorder->intern_string(function);
+  position.line = position.end_line = line;
+  position.column = position.end_column = -1;
+  return position;
+}
+
+bool all_on_accelerators(const Inquiry& inquiry) {
+  return std::ranges::all_of(inquiry.operands, [](const trace::OperandRecord& one) {
+    const std::string_view device = runtime.recorder->string(runtime.recorder->device_name(one.device));
+    return trace::classify_device(device) == trace::DeviceClass::accelerator;
+  });
+}
+
+std::optional<trace::Position> loop_around(const trace::Position& at) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  const int loop = enclosing_line(lines, at.line, "for ");
+  if (loop == 0 || enclosing_line(lines, loop, "def ") != enclosing_line(lines, at.line, "def ")) return std::nullopt;
+  return position_at(at.file, loop, qualified_function(lines, loop));
+}
+
+const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
+  const std::string_view function = trace::function_around(runtime.recorder->string(position.function));
+  const std::string_view own_name = function.substr(function.rfind('.') + 1);
+  for (const void* code : inquiry.own_code.code()) {
+    if (!is_name(field<const void*>(code, code_members.name), own_name)) continue;
+    const trace::Position start = position_of(code, 0);
+    if (start.file == position.file && runtime.recorder->string(start.function) == function) return code;
+  }
+  return nullptr;
+}
+
+const void* only_function(const Inquiry& inquiry, std::string_view name) {
+  const void* found = nullptr;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!is_name(field<const void*>(code, code_members.name), name)) continue;
+    if (found != nullptr) return nullptr;
+    found = code;
+  }
+  return found;
+}
+
+std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
+                                         const std::function<bool(std::string_view line)>& accepts) {
+  SourceFiles files;
+  std::optional<trace::Position> found;
+  for (const void* code : inquiry.own_code.code()) {
+    if (!mentions_text(code, name)) continue;
+    const ByteCode byte_code(code);
+    for (const Instruction& one : byte_code.instructions()) {
+      if (!loads_name(one, name)) continue;
+      const trace::Position at = position_of(code, one.offset);
+      if (accepts && !accepts(files.line(at.file, at.line))) continue;
+      if (found && (found->line != at.line || found->file != at.file)) return std::nullopt;
+      found = at;
+    }
+  }
+  return found;
+}
+
+}  // namespace devsan::hooks

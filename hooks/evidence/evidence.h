@@ -1,0 +1,203 @@
+// What can be found out about the operands of an operator that PyTorch refused, beside their names and histories: who
+// holds them, and which lines of the program put them there (trace/evidence_kinds.def).
+//
+// Nothing is said that is not certain: where two assignments may have stored a value, and its history tells of neither,
+// there is no evidence. With the GIL (PythonSection); bounded; runs no code of the program. May throw std::bad_alloc.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/names/object_search.h"
+#include "hooks/names/own_code.h"
+#include "hooks/traffic/copies.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+class EvidenceList {
+ public:
+  // Dropped when it is said already, or when there is no more room.
+  void add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at, std::string_view text) noexcept;
+  std::span<const trace::EvidenceRecord> records() const noexcept { return {records_.data(), count_}; }
+
+ private:
+  std::array<trace::EvidenceRecord, 64> records_{};
+  std::size_t count_ = 0;
+};
+
+// One finding, and what is known of it so far.
+struct Inquiry {
+  const void* innermost;  // frame
+  trace::SiteId site;     // of the operator
+  const ObjectSearch& search;
+  std::span<const trace::OperandRecord> operands;
+  std::span<const OperandIdentity> identities;
+  const OwnCode& own_code;
+  EvidenceList& found;
+
+  // The object that an operand stands for: the tensor that it was made from, where it is a temporary; else itself.
+  const void* object_of(std::size_t operand) const {
+    const Sighting& sighting = search.sighting(operand);
+    return sighting.base ? search.place(sighting.place).object : identities[operand].object;
+  }
+
+  // The same of a view alone, as `self.inv_freq[None, :]` is; of what was computed it is itself.
+  const void* viewed_by(std::size_t operand) const;
+
+  // Who has an operand, or what it is a view of, among its parameters or buffers; null where nobody has.
+  const Holding* owner_of(std::size_t operand) const { return search.owner(viewed_by(operand)); }
+  // That, and the modules around it, from the inside.
+  std::vector<const Holding*> owners_of(std::size_t operand) const { return search.outwards(owner_of(operand)); }
+
+  // Whether an operand would have met another one on this device, where it is not itself.
+  bool is_wanted(std::size_t operand, trace::DeviceSlot device) const noexcept {
+    return device != operands[operand].device &&
+           std::ranges::any_of(operands, [device](const auto& other) { return other.device == device; });
+  }
+};
+
+bool all_on_accelerators(const Inquiry& inquiry);
+
+bool same_line(const trace::Position& a, const trace::Position& b) noexcept;
+
+// Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
+struct Candidate {
+  trace::Position at;
+  bool certain;
+};
+// The only one, if it is certain; else the one on whose line the operand's value was made.
+std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
+                                      const std::vector<Candidate>& candidates);
+
+// The lines that may have stored attribute `name` of `holder`, and the one that has.
+std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name);
+std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
+                                               const void* name);
+
+// Where the variable at a root of the search got its value, and its name: followed to the caller's from an argument.
+struct Binding {
+  trace::Position at;
+  std::string name;
+};
+std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
+
+// The function of the program that a call was made from, or from a comprehension in it; null where its code cannot be
+// reached.
+const void* code_at(const Inquiry& inquiry, const trace::Position& position);
+
+// The only function of the program that goes by this name, as a code object; null where several do.
+const void* only_function(const Inquiry& inquiry, std::string_view name);
+
+// The only line of the program that loads a variable or an attribute of this name, of those whose source text is
+// accepted; none where several do.
+std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
+                                         const std::function<bool(std::string_view line)>& accepts = nullptr);
+
+bool is_torch_module(const void* object) noexcept;
+
+// The line that puts an operand, or what it was computed from, into the dictionary that holds it; none where several
+// do.
+std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t operand);
+
+// The line that puts an object into a list, dictionary or set that an attribute keeps; none where several may have.
+std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t operand, const void* object);
+
+// Where a function that moves the parts of what it is given lets one of these pass: `way` leads from the object whose
+// other entries were moved at `moved` inwards to what holds the operand. False where that is not known.
+bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
+                      std::span<const void* const> way);
+
+// Where the function that made or computed an operand puts it, as it is, beside what a helper function gives that moves
+// in the line `moved`.
+void find_put_beside(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved);
+
+// The hooks that see what a module is called with before it runs. `takes_names`: also what is given by name.
+struct InputHook {
+  const void* code;
+  bool takes_names;
+};
+std::vector<InputHook> input_hooks_of(const void* module);
+
+// Where the program registers a hook of that kind: the only call, or the only one that names it.
+std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code);
+
+// The collectors. Each adds what it finds about one operand.
+void find_binding(const Inquiry& inquiry, std::size_t operand);
+void find_given(const Inquiry& inquiry, std::size_t operand);
+void find_crossing(const Inquiry& inquiry, std::size_t operand);
+void find_attribute_stores(const Inquiry& inquiry, std::size_t operand);
+void find_holder(const Inquiry& inquiry, std::size_t operand);
+void find_modules(const Inquiry& inquiry, std::size_t operand);
+void find_spread_model(const Inquiry& inquiry, std::size_t operand);
+void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
+void find_hook_inputs(const Inquiry& inquiry, std::size_t operand);
+void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
+void find_default_argument(const Inquiry& inquiry, std::size_t operand);
+void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
+void find_own_move(const Inquiry& inquiry, std::size_t operand);
+void find_moved_modules(const Inquiry& inquiry, std::size_t operand);
+void find_moved_children(const Inquiry& inquiry, std::size_t operand);
+void find_generator(const Inquiry& inquiry, std::size_t operand);
+void find_copied_away(const Inquiry& inquiry, std::size_t operand);
+void find_source_moved(const Inquiry& inquiry, std::size_t operand);
+void find_default_device(const Inquiry& inquiry, std::size_t operand);
+void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
+void find_cache_key(const Inquiry& inquiry, std::size_t operand);
+void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
+void find_alone_on_device(const Inquiry& inquiry, std::size_t operand);
+void find_taken_out(const Inquiry& inquiry, std::size_t operand);
+void find_returned(const Inquiry& inquiry, std::size_t operand);
+void find_collected(const Inquiry& inquiry, std::size_t operand);
+void find_weight_put(const Inquiry& inquiry, std::size_t operand);
+void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
+void find_shared_module(const Inquiry& inquiry, std::size_t operand);
+void find_ancestor(const Inquiry& inquiry, std::size_t operand);
+void find_first_variable(const Inquiry& inquiry, std::size_t operand);
+void find_device_value(const Inquiry& inquiry, std::size_t operand);
+void find_made_alike(const Inquiry& inquiry, std::size_t operand);
+void find_given_to_module(const Inquiry& inquiry, std::size_t operand);
+void find_unused_device(const Inquiry& inquiry, std::size_t operand);
+void find_host_work(const Inquiry& inquiry, std::size_t operand);
+void find_forward_call(const Inquiry& inquiry, std::size_t operand);
+void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
+void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
+void find_restored(const Inquiry& inquiry, std::size_t operand);
+
+// Whether `module`, which keeps the operand as a plain attribute, has a method of its own that moves it with the rest.
+void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module);
+// Whether `module`, the outermost one around the operand, is a copy of one that is where the operand is.
+void find_module_copy(const Inquiry& inquiry, std::size_t operand, const void* module);
+// The only line of the program that makes a functools.partial with this keyword; none where several do.
+std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Link& keyword);
+
+// The `for` statement that a line stands in, in the same function; none where there is none.
+std::optional<trace::Position> loop_around(const trace::Position& at);
+
+// A line of a source file, by the function that it stands in.
+trace::Position position_at(trace::StringId file, int line, std::string_view function);
+
+// Reads source files alone, so it serves threads without Python, too.
+// `computes_device` says whether what a path leads to, in the function of a position, has no device of its own, but
+// computes one when it is asked; without it nothing is said of such.
+using ComputesDevice = std::function<bool(const trace::Position& at, std::string_view path)>;
+void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found,
+                        const ComputesDevice& computes_device = nullptr);
+void find_filling(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found);
+// Of the calls that led to a line, the one that leaves a device out.
+void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found);
+void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_used_once(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+// `site` is that of the operator that failed.
+void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);
+
+}  // namespace devsan::hooks

@@ -1,0 +1,28 @@
+// What Python's objects tell of the operands of a call: what they are called, who holds them, and
+// which lines of the program put them there.
+#pragma once
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/operators/operand_list.h"
+
+namespace devsan::hooks {
+
+// A call that an error has ended.
+struct Failure {
+  trace::OperatorId op;
+  trace::SiteId site;
+  trace::StringId message;
+};
+
+// Fills in names of operands and adds evidence, from the frames of `thread` (a PyThreadState), which made the
+// call. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
+void examine(const void* thread, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept;
+
+// Adds what the text of the source files tells of the operands. Needs no Python.
+void examine_text(const Failure& failure, std::span<const trace::OperandRecord> operands,
+                  EvidenceList& evidence) noexcept;
+
+// The names alone, for operands that nothing refused.
+void find_names(const void* thread, trace::SiteId site, OperandList& operands) noexcept;
+
+}  // namespace devsan::hooks

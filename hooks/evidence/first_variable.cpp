@@ -1,0 +1,152 @@
+// Where the program got hold of data that some other function made: the first of its variables that had them.
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::size_t kMaxFrames = 24;
+
+// The variables of a frame that are tensors over some memory.
+class VariablesOver final : public LinkVisitor {
+ public:
+  VariablesOver(const ObjectSearch& search, const void* frame, const std::unordered_set<const void*>& storages)
+      : search_(search), frame_(frame), storages_(storages) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+  }
+  const std::vector<Place>& found() const { return found_; }
+
+  bool link(const Link& link, void* object) override {
+    const c10::TensorImpl* tensor = link.name != nullptr ? search_.tensor_at(object) : nullptr;
+    if (tensor != nullptr && storages_.contains(storage_of(tensor))) {
+      found_.push_back({object, link, kNoPlace, 0, frame_});
+    }
+    return true;
+  }
+
+ private:
+  const ObjectSearch& search_;
+  const void* frame_;
+  const std::unordered_set<const void*>& storages_;
+  std::vector<Place> found_;
+};
+
+std::unordered_set<const void*> storages_of(const Inquiry& inquiry, std::size_t operand) {
+  std::unordered_set<const void*> storages;
+  const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
+  if (tensor != nullptr) storages.insert(storage_of(tensor));
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  if (sighting.base && sighting.tensor != nullptr) storages.insert(storage_of(sighting.tensor));
+  const Ancestor& ancestor = inquiry.search.ancestor(operand);
+  if (ancestor.certain) storages.insert(ancestor.storage);
+  storages.erase(nullptr);
+  return storages;
+}
+
+// Where the first of them got its value; none where one got it in more than one place.
+std::optional<Binding> first_of(const Inquiry& inquiry, std::size_t operand, const std::vector<Place>& variables) {
+  std::optional<Binding> first;
+  for (const Place& variable : variables) {
+    auto binding = binding_at(inquiry, operand, variable);
+    if (!binding) return std::nullopt;
+    if (!first || binding->at.line < first->at.line) first = std::move(binding);
+  }
+  return first;
+}
+
+// Something over the memory, or that keeps such a tensor: a batch.
+class Keeps final : public LinkVisitor {
+ public:
+  Keeps(const ObjectSearch& search, void* object, const std::unordered_set<const void*>& storages)
+      : search_(search), storages_(storages) {
+    link({}, object);
+    if (!found_ && object != nullptr && !is_torch_module(object) && leads_on(object)) visit_links(object, *this);
+  }
+  bool found() const { return found_; }
+  bool link(const Link&, void* object) override {
+    const c10::TensorImpl* tensor = object != nullptr ? search_.tensor_at(object) : nullptr;
+    found_ = found_ || (tensor != nullptr && storages_.contains(storage_of(tensor)));
+    return !found_;
+  }
+
+ private:
+  const ObjectSearch& search_;
+  const std::unordered_set<const void*>& storages_;
+  bool found_ = false;
+};
+
+// The variable of a loop that a statement mentions, where it keeps such a tensor.
+class DrawnByLoop final : public LinkVisitor {
+ public:
+  DrawnByLoop(const ObjectSearch& search, const void* frame, const std::unordered_set<const void*>& storages,
+              std::string_view targets, std::string_view statement)
+      : search_(search), storages_(storages), targets_(targets), statement_(statement) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+  }
+  const std::string& name() const { return name_; }
+
+  bool link(const Link& link, void* object) override {
+    if (link.name == nullptr) return true;
+    char buffer[256];
+    const std::string_view name = text_of(link.name, buffer, sizeof buffer);
+    const bool mentioned = has_word(targets_, name) && has_word(statement_, name);
+    if (mentioned && Keeps(search_, object, storages_).found()) name_ = name;
+    return name_.empty();
+  }
+
+ private:
+  const ObjectSearch& search_;
+  const std::unordered_set<const void*>& storages_;
+  std::string_view targets_;
+  std::string_view statement_;
+  std::string name_;
+};
+
+// `for batch in loader: inputs = batch.inputs[:, :-1]`: the line takes it out of what the loop has drawn.
+void find_loop(const Inquiry& inquiry, std::size_t operand, const void* frame, const trace::Position& taken,
+               const std::unordered_set<const void*>& storages) {
+  const auto loop = loop_around(taken);
+  if (!loop) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(taken.file));
+  const std::string head = statement_at(lines, loop->line);
+  const std::string statement = statement_at(lines, taken.line);
+  const DrawnByLoop drawn(inquiry.search, frame, storages, loop_targets(head), statement);
+  if (!drawn.name().empty()) {
+    inquiry.found.add(trace::EvidenceKind::taken_in_loop_at, operand, *loop, drawn.name());
+  }
+}
+
+}  // namespace
+
+void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
+  const auto storages = storages_of(inquiry, operand);
+  if (storages.empty()) return;
+  std::vector<const void*> frames;
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr && frames.size() < kMaxFrames;
+       frame = caller_of(frame)) {
+    frames.push_back(frame);
+  }
+  for (const void* frame : frames | std::views::reverse) {
+    const VariablesOver variables(inquiry.search, frame, storages);
+    if (variables.found().empty()) continue;
+    if (const auto first = first_of(inquiry, operand, variables.found())) {
+      inquiry.found.add(trace::EvidenceKind::first_bound_at, operand, first->at, first->name);
+      find_loop(inquiry, operand, frame, first->at, storages);
+    }
+    return;
+  }
+}
+
+}  // namespace devsan::hooks

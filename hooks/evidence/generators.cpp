@@ -1,0 +1,81 @@
+// Where the program makes its generators. A generator has no history as tensors have; but where one line alone makes
+// any, it is known which.
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_api.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// `torch.Generator(` or `Generator(`; no annotation, and none of NumPy's.
+bool makes_generator(std::string_view line) {
+  constexpr std::string_view kCall = "Generator(";
+  constexpr std::string_view kModule = "torch.";
+  for (std::size_t at = line.find(kCall); at != line.npos; at = line.find(kCall, at + 1)) {
+    const std::string_view before = line.substr(0, at);
+    if (before.ends_with(kModule)) return true;
+    const bool whole_name = before.empty() || std::string_view(" \t=(,[{:").find(before.back()) != line.npos;
+    if (whole_name) return true;
+  }
+  return false;
+}
+
+// "seeded" of `with seeded(7) as generator:`; empty where the statement that binds the variable is another one.
+std::string with_function(const Inquiry& inquiry, std::size_t operand, SourceFiles& files) {
+  for (const trace::EvidenceRecord& one : inquiry.found.records()) {
+    if (one.operand != operand || one.kind != trace::EvidenceKind::bound_at) continue;
+    const std::string statement = statement_at(SourceLines(files.whole(one.at.file)), one.at.line);
+    const std::string as = " as " + std::string(runtime.recorder->string(one.text));
+    const std::size_t end = statement.find(as);
+    if (!statement.starts_with("with ") || end == statement.npos) continue;
+    // `with torch.inference_mode(), seeded(7) as generator:`
+    const std::string managers = "(" + statement.substr(5, end - 5) + ")";
+    const auto all = arguments_at(managers, 0);
+    const std::string_view manager = all && !all->empty() ? std::string_view(all->back()) : std::string_view();
+    const std::string_view callee = trimmed(manager.substr(0, manager.find('(')));
+    if (callee.size() == manager.size()) continue;
+    return std::string(callee.substr(callee.rfind('.') + 1));
+  }
+  return "";
+}
+
+// The only `yield` of the only function of that name, or the line that makes what it yields.
+void find_yielded(const Inquiry& inquiry, std::size_t operand) {
+  SourceFiles files;
+  const std::string name = with_function(inquiry, operand, files);
+  const void* code = name.empty() ? nullptr : only_function(inquiry, name);
+  if (code == nullptr) return;
+  const trace::Position begin = position_of(code, 0);
+  const SourceLines lines(files.whole(begin.file));
+  int found = 0;
+  const int first = code_first_line(code);
+  for (int k = first + 1; k <= end_of_function(lines, first + 2); ++k) {
+    if (trimmed(lines[k]).starts_with("yield ") && std::exchange(found, k) != 0) return;
+  }
+  if (found == 0) return;
+  const std::string yielded(trimmed(std::string_view(statement_at(lines, found)).substr(6)));
+  const auto assigned = is_identifier(yielded) ? assignments_of(lines, yielded, first + 1, found) : std::vector<int>();
+  if (assigned.size() == 1) found = assigned.front();
+  inquiry.found.add(trace::EvidenceKind::generator_yielded_at, operand,
+                    position_at(begin.file, found, qualified_function(lines, found)), name);
+}
+
+}  // namespace
+
+void find_generator(const Inquiry& inquiry, std::size_t operand) {
+  if ((inquiry.operands[operand].flags & trace::kGenerator) == 0) return;
+  const auto found = only_load(inquiry, "Generator", makes_generator);
+  if (found) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *found, "");
+  find_yielded(inquiry, operand);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,48 @@
+// Which calls gave a running function the operand that failed in it: from the frames that wait for it, and the text of
+// the calls that they are in.
+#include <string>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxCalls = 4;
+
+// Whether a variable of this name was given by whoever called the function.
+bool is_argument(const void* code, const std::string& name) {
+  for (int k = 0; k < code_named_arguments(code); ++k) {
+    if (is_name(code_local_name(code, k), name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void find_given(const Inquiry& inquiry, std::size_t operand) {
+  std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace) return;
+  while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
+  const Place& root = inquiry.search.place(at);
+  if (root.frame == nullptr || root.link.kind != LinkKind::local || root.link.name == nullptr) return;
+  char buffer[256];
+  std::string name(text_of(root.link.name, buffer, sizeof buffer));
+  const void* frame = root.frame;
+  SourceFiles files;
+  for (int calls = 0; calls < kMaxCalls && is_argument(frame_code(frame), name); ++calls) {
+    if (name == "self") return;
+    const void* caller = caller_of(frame);
+    const auto handed = caller != nullptr ? given_by(files, caller, frame, name) : std::nullopt;
+    if (!handed) return;
+    inquiry.found.add(trace::EvidenceKind::given_at, operand, handed->at, handed->text);
+    name = handed->text;
+    frame = caller;
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,159 @@
+#include "hooks/evidence/listing.h"
+
+#include <utility>
+
+#include "hooks/evidence/call_frames.h"
+#include "hooks/evidence/evidence.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_loops.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxSteps = 6;
+
+// "attr" of "self.attr" and "trainer.attr".
+std::string attribute_of(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == path.npos || !is_identifier(path.substr(dot + 1))) return "";
+  return std::string(path.substr(dot + 1));
+}
+
+}  // namespace
+
+Listing::Listing(const trace::Position& begin, std::uint32_t calls)
+    : frames_(call_frames(begin, calls)), line_(begin.line) {}
+
+const SourceLines& Listing::lines() {
+  const trace::StringId file = frames_[frame_].file;
+  if (!lines_ || lines_of_ != file) lines_.emplace(files_.whole(file));
+  lines_of_ = file;
+  return *lines_;
+}
+
+Listing::Found Listing::here(int line, std::string text) {
+  return {position_at(frames_[frame_].file, line, qualified_function(lines(), line)), std::move(text)};
+}
+
+std::optional<Listing::Found> Listing::find() {
+  const std::string source = loop_source();
+  return source.empty() ? std::nullopt : resolve(source);
+}
+
+// A comprehension around the line goes before a loop around that.
+std::string Listing::loop_source() {
+  std::string source = iterated(statement_at(lines(), line_));
+  if (!source.empty()) return source;
+  const auto loop = loop_around(frames_[frame_]);
+  if (!loop) return "";
+  line_ = loop->line;
+  return iterated(statement_at(lines(), line_));
+}
+
+std::optional<Listing::Found> Listing::resolve(std::string expression) {
+  if (++steps_ > kMaxSteps) return std::nullopt;
+  expression = unwrapped(expression);
+  if (is_display(expression)) return here(line_, std::move(expression));
+  if (is_identifier(expression)) {
+    if (auto found = stored_in_function(expression)) return found;
+    if (auto found = given_by_caller(expression)) return found;
+    return stored_anywhere(expression, Scope::module);
+  }
+  const bool called = expression.ends_with("()");
+  if (called) expression.erase(expression.size() - 2);
+  const std::string attribute = attribute_of(expression);
+  if (called) return returned_by(attribute.empty() ? expression : attribute);
+  if (attribute.empty()) return std::nullopt;
+  if (auto found = stored_anywhere("self." + attribute, Scope::everywhere)) return found;
+  if (auto found = stored_anywhere(attribute, Scope::types)) return found;
+  return returned_by(attribute);
+}
+
+// `nets = [a, b]` above, in the same function.
+std::optional<Listing::Found> Listing::stored_in_function(const std::string& name) {
+  const int definition = enclosing_line(lines(), line_, "def ");
+  if (definition == 0) return std::nullopt;
+  for (int k = line_ - 1; k > definition; --k) {
+    auto value = assigned_to(statement_at(lines(), k), name);
+    if (!value) continue;
+    line_ = k;
+    return resolve(std::move(*value));
+  }
+  return std::nullopt;
+}
+
+// What the call gives for a parameter: for `*nets` all of its arguments.
+std::optional<Listing::Found> Listing::given_by_caller(const std::string& name) {
+  const int definition = enclosing_line(lines(), line_, "def ");
+  if (definition == 0) return std::nullopt;
+  const std::string defined = statement_at(lines(), definition);
+  const auto parameter = parameter_of(defined, name);
+  const bool rest = parameter_of(defined, "*" + name).has_value();
+  const std::string function = defined_name(lines()[definition], "def ");
+  if (!parameter && !rest) return std::nullopt;
+  while (frame_ < frames_.size() && is_comprehension(frames_[frame_])) ++frame_;
+  if (++frame_ >= frames_.size()) return std::nullopt;
+  line_ = frames_[frame_].line;
+  const std::string statement = statement_at(lines(), line_);
+  const std::size_t begin = call_in(statement, function);
+  if (begin == statement.npos) return std::nullopt;
+  const std::size_t closing = closing_of(statement, begin + function.size());
+  if (closing == statement.npos) return std::nullopt;
+  std::string call = statement.substr(begin, closing + 1 - begin);
+  if (rest) return here(line_, call.substr(function.size()));
+  const auto text = call_text(call);
+  if (!text) return std::nullopt;
+  Given given = given_for(*parameter, *text, is_bound(defined));
+  return given.by == Given::By::value ? resolve(std::move(given.text)) : std::nullopt;
+}
+
+// Whether a statement stands outside of all functions and classes, or in the body of a class.
+bool Listing::is_in(Scope scope, int line) {
+  const bool outermost = indentation(lines()[line]) == 0;
+  if (scope == Scope::module) return outermost;
+  return scope == Scope::everywhere || (!outermost && enclosing_line(lines(), line, "def ") == 0);
+}
+
+// The only statement there that stores it.
+std::optional<Listing::Found> Listing::stored_anywhere(const std::string& target, Scope scope) {
+  int found = 0;
+  std::string text;
+  for (int k = 1; k <= lines().count(); ++k) {
+    const std::string_view line = lines()[k];
+    if (line.find(target) == line.npos || is_blank(line) || !is_in(scope, k)) continue;
+    auto value = assigned_to(statement_at(lines(), k), target);
+    if (!value || !is_display(unwrapped(*value))) continue;
+    if (found != 0) return std::nullopt;
+    found = k;
+    text = std::move(*value);
+  }
+  return found != 0 ? std::optional(here(found, std::move(text))) : std::nullopt;
+}
+
+// The only `return` of the only function of this name.
+std::optional<Listing::Found> Listing::returned_by(const std::string& function) {
+  int definition = 0;
+  for (int k = 1; k <= lines().count(); ++k) {
+    const std::string_view line = lines()[k];
+    if (!line.substr(indentation(line)).starts_with("def ") || defined_name(line, "def ") != function) continue;
+    if (definition != 0) return std::nullopt;
+    definition = k;
+  }
+  if (definition == 0) return std::nullopt;
+  constexpr std::string_view kReturn = "return ";
+  const std::size_t outer = indentation(lines()[definition]);
+  std::optional<Found> found;
+  for (int k = definition + 1; k <= lines().count(); ++k) {
+    const std::string_view line = lines()[k];
+    if (is_blank(line)) continue;
+    if (indentation(line) <= outer) break;
+    if (!line.substr(indentation(line)).starts_with(kReturn)) continue;
+    std::string value = unwrapped(std::string_view(statement_at(lines(), k)).substr(kReturn.size()));
+    if (found || !is_display(value)) return std::nullopt;
+    found = here(k, std::move(value));
+  }
+  return found;
+}
+
+}  // namespace devsan::hooks

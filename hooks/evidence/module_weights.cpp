@@ -1,0 +1,108 @@
+#include "hooks/evidence/module_weights.h"
+
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+class FirstArgument final : public LinkVisitor {
+ public:
+  explicit FirstArgument(const void* frame) {
+    const void* code = frame_code(frame);
+    if (code_arguments(code) == 0) return;
+    name_ = code_local_name(code, 0);
+    visit_frame(frame, false, *this);
+  }
+  const void* module() const { return module_; }
+  bool link(const Link& link, void* object) override {
+    if (link.name != name_) return true;
+    if (is_torch_module(object)) module_ = object;
+    return false;
+  }
+
+ private:
+  const void* name_ = nullptr;
+  const void* module_ = nullptr;
+};
+
+class WeightWalk final : public LinkVisitor {
+ public:
+  WeightWalk(const ObjectSearch& search, const std::function<bool(const c10::TensorImpl&)>& visit)
+      : search_(search), visit_(visit) {}
+
+  void run(const void* root) {
+    std::vector<const void*> modules{root};
+    seen_.insert(root);
+    while (!modules.empty() && !done_) {
+      const void* module = modules.back();
+      modules.pop_back();
+      children_.clear();
+      visit_links(const_cast<void*>(module), *this);
+      modules.insert(modules.end(), children_.rbegin(), children_.rend());
+    }
+  }
+
+  bool link(const Link& link, void* object) override {
+    if (link.kind == LinkKind::child && seen_.insert(object).second) children_.push_back(object);
+    if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
+      const c10::TensorImpl* tensor = search_.tensor_at(object);
+      if (tensor != nullptr && seen_.insert(object).second) done_ = !visit_(*tensor);
+    }
+    done_ = done_ || seen_.size() >= kMaxSeen;
+    return !done_;
+  }
+
+ private:
+  static constexpr std::size_t kMaxSeen = 20000;
+
+  const ObjectSearch& search_;
+  const std::function<bool(const c10::TensorImpl&)>& visit_;
+  std::vector<const void*> children_;
+  std::unordered_set<const void*> seen_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+void visit_weights(const ObjectSearch& search, const void* root,
+                   const std::function<bool(const c10::TensorImpl&)>& visit) {
+  WeightWalk(search, visit).run(root);
+}
+
+Weights::Weights(const ObjectSearch& search, const void* root) {
+  visit_weights(search, root, [this](const c10::TensorImpl& weight) {
+    ++counts_[device_slot_of(&weight)];
+    ++all_;
+    return true;
+  });
+}
+
+trace::DeviceSlot Weights::usual() const {
+  for (const auto& [device, count] : counts_) {
+    if (all_ >= kSeveral && count * 2 > all_) return device;
+  }
+  return trace::DeviceSlot::none;
+}
+
+bool Weights::mostly_on(trace::DeviceSlot device) const {
+  const auto found = counts_.find(device);
+  return found != counts_.end() && found->second * 2 >= all_;
+}
+
+std::string Weights::share_of(trace::DeviceSlot device) const {
+  return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
+}
+
+const void* module_called(const void* frame) {
+  return runs_python(frame) ? FirstArgument(frame).module() : nullptr;
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,191 @@
+// Modules that were moved one by one, as a list, a table or a call names them; and one beside them that it leaves out.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/listing.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxFrames = 32;
+constexpr std::size_t kMaxModules = 256;
+constexpr std::size_t kSeveral = 2;
+
+std::string name_of(const Link& link) {
+  std::string name = written(link);
+  if (name.starts_with('.')) name.erase(0, 1);
+  return name;
+}
+
+// The history of the first weight at or below a module that has one.
+trace::LineageId history_of_weights(const ObjectSearch& search, const void* module) {
+  trace::LineageId found = trace::LineageId::none;
+  visit_weights(search, module, [&found](const c10::TensorImpl& weight) {
+    const c10::StorageImpl* storage = storage_of(&weight);
+    if (storage != nullptr) found = origin_table().find(storage);
+    return found == trace::LineageId::none;
+  });
+  return found;
+}
+
+// The modules that an object, or the variables of a function, hold beside the one that stayed, by the line that moved
+// them to where that is missed.
+class MovedModules final : public LinkVisitor {
+ public:
+  MovedModules(const Inquiry& inquiry, std::size_t operand, const std::vector<const void*>& own)
+      : inquiry_(inquiry), operand_(operand), own_(own) {}
+
+  struct Move {
+    trace::LineageNode node{};
+    std::vector<std::string> names;
+  };
+  // The line that moved most of them; null where nothing was moved.
+  const Move* usual() const {
+    const auto size = [](const auto& entry) { return entry.second.names.size(); };
+    const auto most = std::ranges::max_element(moves_, {}, size);
+    return most != moves_.end() ? &most->second : nullptr;
+  }
+
+  bool link(const Link& link, void* object) override {
+    const bool itself = std::ranges::find(own_, object) != own_.end();
+    if (itself || link.kind == LinkKind::parameter || link.kind == LinkKind::buffer || !is_torch_module(object)) {
+      return true;
+    }
+    const trace::LineageId id = history_of_weights(inquiry_.search, object);
+    if (id == trace::LineageId::none) return true;
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    if (node.how != trace::How::moved || !inquiry_.is_wanted(operand_, node.device)) return true;
+    Move& move = moves_[node.site];
+    move.node = node;
+    move.names.push_back(name_of(link));
+    return moves_.size() < kMaxModules;
+  }
+
+ private:
+  const Inquiry& inquiry_;
+  const std::size_t operand_;
+  const std::vector<const void*>& own_;
+  std::map<trace::SiteId, Move> moves_;
+};
+
+// What the variables of a frame hold, shown to another visitor, too.
+class Variables final : public LinkVisitor {
+ public:
+  Variables(const void* frame, MovedModules& modules) : modules_(modules) {
+    visit_frame(frame, is_module_body(frame_code(frame)), *this);
+  }
+  bool has(const void* object) const { return std::ranges::find(objects_, object) != objects_.end(); }
+  bool link(const Link& link, void* object) override {
+    objects_.push_back(object);
+    return modules_.link(link, object) && objects_.size() < kMaxVariables;
+  }
+
+ private:
+  static constexpr std::size_t kMaxVariables = 4096;
+  MovedModules& modules_;
+  std::vector<const void*> objects_;
+};
+
+std::size_t mentioned(std::string_view text, const std::vector<std::string>& names) {
+  const auto named = [text](const std::string& name) { return mentions_name(text, name); };
+  return static_cast<std::size_t>(std::ranges::count_if(names, named));
+}
+
+// The line itself names several: `nn.ModuleList([a, b]).to(device)`, `a, b = a.to(device), b.to(device)`.
+std::optional<Listing::Found> named_where_moved(const trace::Position& moved, const std::vector<std::string>& names) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  std::string statement = statement_at(lines, moved.line);
+  if (mentioned(statement, names) < kSeveral) return std::nullopt;
+  return Listing::Found{moved, std::move(statement)};
+}
+
+class LeftOut {
+ public:
+  LeftOut(const Inquiry& inquiry, std::size_t operand) : inquiry_(inquiry), operand_(operand) {}
+
+  // From the module that owns the operand outwards, until the others around it were moved by a list.
+  void find() {
+    for (const Holding* at : inquiry_.owners_of(operand_)) {
+      const void* module = at->holder;
+      own_.push_back(module);
+      const Holding* parent = inquiry_.search.parent_module(module);
+      const std::vector<Holding> holdings = inquiry_.search.holdings_of(module);
+      note_names(module, parent, holdings);
+      if (parent != nullptr && look_at(parent->holder)) return;
+      for (const Holding& holding : holdings) {
+        if (holding.link.kind == LinkKind::attribute && look_at(holding.holder)) return;
+      }
+      if (look_at_variables(module)) return;
+    }
+  }
+
+ private:
+  void note_names(const void* module, const Holding* parent, const std::vector<Holding>& holdings) {
+    const std::size_t before = names_.size();
+    if (parent != nullptr) names_.push_back(name_of(parent->link));
+    for (const Holding& holding : holdings) {
+      if (holding.link.kind == LinkKind::attribute) names_.push_back(name_of(holding.link));
+    }
+    const std::uint32_t at = inquiry_.search.find_place(module);
+    if (at != kNoPlace && inquiry_.search.is_root(at)) {
+      const std::string name = written(inquiry_.search.place(at).link);
+      if (name != "self") names_.push_back(name);
+    }
+    own_name_ = names_.size() > before ? names_[before] : "";
+  }
+
+  bool look_at(const void* holder) {
+    MovedModules modules(inquiry_, operand_, own_);
+    visit_links(const_cast<void*>(holder), modules);
+    return report(modules.usual());
+  }
+
+  // The functions of the program that have the module in a variable.
+  bool look_at_variables(const void* module) {
+    const void* frame = program_frame(inquiry_.innermost);
+    for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = caller_of(frame)) {
+      MovedModules modules(inquiry_, operand_, own_);
+      const Variables variables(frame, modules);
+      if (variables.has(module) && report(modules.usual())) return true;
+    }
+    return false;
+  }
+
+  bool report(const MovedModules::Move* move) {
+    if (move == nullptr || own_name_.empty()) return false;
+    const trace::Position moved = runtime.recorder->site(move->node.site).user;
+    auto listed = named_where_moved(moved, move->names);
+    if (!listed) listed = Listing(moved, move->node.calls).find();
+    if (!listed || mentioned(listed->text, move->names) == 0 || mentioned(listed->text, names_) != 0) return false;
+    inquiry_.found.add(trace::EvidenceKind::modules_moved_at, operand_, moved, move->names.front());
+    inquiry_.found.add(trace::EvidenceKind::modules_listed_at, operand_, listed->at, own_name_);
+    return true;
+  }
+
+  const Inquiry& inquiry_;
+  const std::size_t operand_;
+  std::vector<const void*> own_;    // the modules that stayed
+  std::vector<std::string> names_;  // all that these go by
+  std::string own_name_;            // what the last of them goes by
+};
+
+}  // namespace
+
+void find_moved_modules(const Inquiry& inquiry, std::size_t operand) {
+  LeftOut(inquiry, operand).find();
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,223 @@
+// An object that moves itself: `batch.to(device)` makes a new batch of what it keeps, and hands one part on as it is;
+// or it moves what it keeps in place, and forgets one, as a module does that overrides cuda(). Read from the source of
+// the method.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/byte_code.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kSeveral = 2;  // lines of a method that does not say by its name that it moves its object
+constexpr std::array<std::string_view, 6> kMovers = {"to", "cuda", "cpu", "to_device", "move_to", "pin_memory"};
+
+bool is_mover(const void* code) {
+  const void* name = field<const void*>(code, code_members.name);
+  return code_arguments(code) >= 1 &&
+         std::ranges::any_of(kMovers, [name](std::string_view one) { return is_name(name, one); });
+}
+
+std::string_view value_of(std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  if (equals == argument.npos || !is_identifier(argument.substr(0, equals))) return argument;
+  return argument.substr(equals + 1);
+}
+
+// "x" and "data" of `self.data.to(x)`: what moves one attribute of the object.
+bool moves_attribute(std::string_view value, std::string_view self) {
+  const std::string own = std::string(self) + ".";
+  return value.starts_with(own) && trace::calls_method(value, kMovers);
+}
+
+// Whether a call makes another object of the same type: `Batch(…)`, `type(self)(…)`, `cls(…)`, `replace(self, …)`.
+bool makes_another(const CallText& call, std::string_view type) {
+  const std::string_view callee = call.callee;
+  const std::string_view last = callee.substr(callee.rfind('.') + 1);
+  return last == type || last == "__class__" || last == "cls" || last == "replace" || last == "_replace" ||
+         callee.starts_with("type(");
+}
+
+// What a call is given, and the line where that is written.
+struct GivenPart {
+  std::string value;
+  int line;
+};
+
+// `data = self.data.to(device)` where a call gives `data`, which nothing else in the method is assigned to.
+GivenPart part_given(const SourceLines& lines, const trace::Position& call, std::string_view argument) {
+  const std::string_view value = value_of(argument);
+  const int begin = enclosing_line(lines, call.line, "def ");
+  if (begin != 0 && is_identifier(value)) {
+    const std::vector<int> bound = assignments_of(lines, value, begin, end_of_function(lines, call.line) + 1);
+    if (bound.size() == 1 && bound.front() < call.line) {
+      return {*assigned_to(statement_at(lines, bound.front()), value), bound.front()};
+    }
+  }
+  int line = call.line;
+  while (line < call.end_line && lines[line].find(value) == std::string_view::npos) ++line;
+  return {std::string(value), line};
+}
+
+// The line of a method on which the attribute is handed on as it is to a new object, beside others that are moved.
+std::optional<trace::Position> handed_on(const void* code, const void* holder, std::string_view attribute) {
+  char buffer[256];
+  const std::string self(text_of(code_local_name(code, 0), buffer, sizeof buffer));
+  const std::string part = self + "." + std::string(attribute);
+  SourceFiles files;
+  std::optional<SourceLines> lines;
+  const ByteCode byte_code(code);
+  for (const Instruction& one : byte_code.instructions()) {
+    const trace::Position at = position_of(code, one.offset);
+    if (!lines) lines.emplace(files.whole(at.file));
+    const auto call = call_text(code_text(*lines, at));
+    if (!call || !makes_another(*call, short_type_name(holder))) continue;
+    int line = 0;
+    bool beside = false;
+    for (const std::string& argument : call->arguments) {
+      const GivenPart given = part_given(*lines, at, argument);
+      if (given.value == part) line = given.line;
+      beside = beside || moves_attribute(given.value, self);
+    }
+    if (line != 0 && beside) return position_at(at.file, line, qualified_function(*lines, line));
+  }
+  return std::nullopt;
+}
+
+// Whether an attribute of an object, or a weight of a module that it is, was moved on a line.
+class MovedOn final : public LinkVisitor {
+ public:
+  MovedOn(const ObjectSearch& search, const trace::Position& at) : search_(search), at_(at) {}
+  bool any = false;
+  bool link(const Link&, void* object) override {
+    if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
+      note(*tensor);
+    } else if (is_torch_module(object)) {
+      visit_weights(search_, object, [this](const c10::TensorImpl& weight) { return note(weight); });
+    }
+    return !any;
+  }
+
+ private:
+  bool note(const c10::TensorImpl& tensor) {
+    const c10::StorageImpl* storage = storage_of(&tensor);
+    if (storage == nullptr) return true;
+    const trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
+    const trace::Position at = runtime.recorder->site(node.site).user;
+    any = node.how == trace::How::moved && at.file == at_.file && at.line == at_.line;
+    return !any;
+  }
+
+  const ObjectSearch& search_;
+  const trace::Position at_;
+};
+
+// The last line of a method that moves other attributes of its object, `self.net.to(device)`, and did; the method does
+// not speak of this attribute at all.
+std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const void* code, const void* holder,
+                                            const std::string& attribute) {
+  if (mentions_text(code, attribute)) return std::nullopt;
+  char buffer[256];
+  const std::string self(text_of(code_local_name(code, 0), buffer, sizeof buffer));
+  SourceFiles files;
+  std::optional<SourceLines> lines;
+  std::optional<trace::Position> found;
+  int count = 0;
+  const ByteCode byte_code(code);
+  for (const Instruction& one : byte_code.instructions()) {
+    if (one.operation != Operation::load_attribute) continue;
+    const trace::Position at = position_of(code, one.offset);
+    if (!lines) lines.emplace(files.whole(at.file));
+    const std::string statement = statement_at(*lines, at.line);
+    const auto begin = statement.find(self + ".");
+    if (begin == statement.npos || (found && found->line == at.line)) continue;
+    if (!trace::calls_method(std::string_view(statement).substr(begin), kMovers)) continue;
+    MovedOn moved(search, at);
+    visit_links(const_cast<void*>(holder), moved);
+    if (!moved.any) continue;
+    found = at;
+    ++count;
+  }
+  return is_mover(code) || count >= kSeveral ? found : std::nullopt;
+}
+
+// An object, and what it calls an operand, or what that belongs to.
+struct Part {
+  const void* holder;
+  const void* name;
+};
+
+// The objects that are no modules, and the modules, that may move an operand by a method of their own: the nearest
+// first.
+std::vector<Part> parts_around(const Inquiry& inquiry, std::size_t operand) {
+  const ObjectSearch& search = inquiry.search;
+  std::vector<Part> parts;
+  std::uint32_t at = search.sighting(operand).place;
+  while (at != kNoPlace && !search.is_root(at) && search.place(at).link.kind != LinkKind::attribute) {
+    at = search.place(at).parent;
+  }
+  if (at != kNoPlace && !search.is_root(at)) {
+    const void* holder = search.place(search.place(at).parent).object;
+    if (!is_torch_module(holder)) parts.push_back({holder, search.place(at).link.name});
+  }
+  const auto add_attributes = [&](const void* object) {
+    for (const Holding& holding : search.holdings_of(object)) {
+      const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
+      if (attribute) parts.push_back({holding.holder, holding.link.name});
+    }
+  };
+  add_attributes(inquiry.object_of(operand));
+  for (const Holding* at : inquiry.owners_of(operand)) {
+    add_attributes(at->holder);
+    const Holding* parent = search.parent_module(at->holder);
+    if (parent != nullptr) parts.push_back({parent->holder, parent->link.name});
+  }
+  return parts;
+}
+
+// What a method makes, it may well make where it belongs.
+bool is_constructor(const void* code) {
+  return is_name(field<const void*>(code, code_members.name), "__init__");
+}
+
+bool find_in_methods(const Inquiry& inquiry, std::size_t operand, const Part& part) {
+  char buffer[256];
+  const std::string attribute(text_of(part.name, buffer, sizeof buffer));
+  if (attribute.empty()) return false;
+  for (const void* function : functions_of_type(type_of(part.holder))) {
+    const void* code = code_of_function(function);
+    if (code_arguments(code) < 1 || is_constructor(code)) continue;
+    std::optional<trace::Position> position;
+    if (is_mover(code)) position = handed_on(code, part.holder, attribute);
+    if (!position) position = forgotten_by(inquiry.search, code, part.holder, attribute);
+    if (!position) continue;
+    inquiry.found.add(trace::EvidenceKind::left_by_own_move, operand, *position,
+                      std::string(short_type_name(part.holder)) + "." + attribute);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void find_own_move(const Inquiry& inquiry, std::size_t operand) {
+  const std::vector<Part> parts = parts_around(inquiry, operand);
+  std::ranges::any_of(parts, [&](const Part& part) { return find_in_methods(inquiry, operand, part); });
+}
+
+}  // namespace devsan::hooks

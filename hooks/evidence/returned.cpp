@@ -1,0 +1,221 @@
+// A part of a model that works on a device of its own: it brings what it is given there, and returns what it makes of
+// that as it is, to a caller whose values are where the input came from.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
+#include "hooks/origins/lineage_nodes.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_text.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxCalls = 16;
+constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
+
+// Where values were copied from one device to another.
+template <class Visit>
+void visit_moves(trace::DeviceSlot from, trace::DeviceSlot to, Visit visit) {
+  visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& node) {
+    if (node.how != trace::How::moved || node.device != to) return;
+    if (runtime.recorder->lineage(node.parent).device == from) visit(runtime.recorder->site(node.site).user);
+  });
+}
+
+// "x" of `x.to(self.device)`, also in a longer statement: a variable that is moved to a device that one of `owners`
+// tells of, mostly `self`.
+std::string moved_to_own(std::string_view statement, std::span<const std::string> owners) {
+  for (const std::string_view move : kMoves) {
+    for (std::size_t at = name_in(statement, move); at != statement.npos; at = name_in(statement, move, at + 1)) {
+      const std::size_t open = at + move.size();
+      const std::string_view target = statement.substr(open + 1, end_of_expression(statement, open + 1) - open - 1);
+      if (at == 0 || statement[at - 1] != '.' || !statement.substr(open).starts_with('(')) continue;
+      const auto tells = [&](const std::string& owner) { return has_word(target, owner); };
+      if (std::ranges::none_of(owners, tells) || target.find("dtype") != target.npos) continue;
+      std::size_t begin = at - 1;
+      while (begin > 0 && trace::is_word(statement[begin - 1])) --begin;
+      const std::string_view name = statement.substr(begin, at - 1 - begin);
+      if (is_identifier(name) && (begin == 0 || statement[begin - 1] != '.')) return std::string(name);
+    }
+  }
+  return "";
+}
+
+// Whether a variable of a statement is an argument, or goes through one: `[one.to(self.device) for one in args]`.
+bool is_given(const std::string& name, std::string_view statement, const std::vector<std::string>& arguments) {
+  if (std::ranges::find(arguments, name) != arguments.end()) return true;
+  const std::size_t loop = statement.find(" for ");
+  const std::size_t in = loop != statement.npos ? statement.find(" in ", loop) : loop;
+  return in != statement.npos && has_word(statement.substr(loop, in - loop), name) &&
+         std::ranges::any_of(arguments, [&](const auto& one) { return has_word(statement.substr(in), one); });
+}
+
+// The text of a method.
+class Method {
+ public:
+  // `part`: it is the function of a part, which has a device of its own; any other may be told one by a part that it is
+  // given, as `run(expert, x)` is.
+  Method(const void* code, bool part) : at_(position_of(code, 0)), lines_(files_.whole(at_.file)), part_(part) {
+    char buffer[256];
+    for (int k = 0; k < code_all_arguments(code); ++k) {
+      names_.emplace_back(text_of(code_local_name(code, k), buffer, sizeof buffer));
+    }
+    for (definition_ = code_first_line(code); is_decorator(lines_[definition_]);) ++definition_;
+  }
+
+  // Where it returns what it made of an argument that it brought from one device to another, its own; none where
+  // several lines may.
+  struct Returned {
+    trace::Position at;
+    std::string argument;
+  };
+  std::optional<Returned> returned(trace::DeviceSlot from, trace::DeviceSlot own) {
+    if (names_.empty()) return std::nullopt;
+    int brought = 0;
+    std::string argument;
+    visit_moves(from, own, [&](const trace::Position& move) {
+      if (brought != 0 || move.file != at_.file || !stands_in(move.line)) return;
+      const std::string statement = statement_at(lines_, move.line);
+      argument = moved_to_own(statement, owners());
+      if (!argument.empty() && is_given(argument, statement, names_)) brought = move.line;
+    });
+    const int line = brought != 0 ? only_return(brought) : 0;
+    if (line == 0) return std::nullopt;
+    return Returned{position_at(at_.file, line, qualified_function(lines_, line)), argument};
+  }
+
+ private:
+  static bool is_decorator(std::string_view line) {
+    return !line.empty() && !trimmed(line).starts_with("def ") && !trimmed(line).starts_with("async ");
+  }
+  bool stands_in(int line) const { return line > definition_ && enclosing_line(lines_, line, "def ") == definition_; }
+
+  // The only one at or behind a line, which hands on as it is what it returns.
+  int only_return(int begin) const {
+    int found = 0;
+    const int end = end_of_function(lines_, begin);
+    for (int k = begin; k <= end; ++k) {
+      if (!trimmed(lines_[k]).starts_with("return") || !stands_in(k)) continue;
+      if (found != 0) return 0;
+      found = k;
+    }
+    const std::string statement = found != 0 ? statement_at(lines_, found) : std::string();
+    const bool moves = trace::calls_method(statement, kMoves) && moved_to_own(statement, owners()).empty();
+    return moves ? 0 : found;
+  }
+
+  std::span<const std::string> owners() const { return std::span(names_).first(part_ ? 1 : names_.size()); }
+
+  SourceFiles files_;
+  const trace::Position at_;
+  const SourceLines lines_;
+  const bool part_;
+  int definition_ = 0;
+  std::vector<std::string> names_;  // of the arguments
+};
+
+// The forward() of a part of a larger module: "self.expert", where that is one. Who calls a model as a whole knows
+// where it is.
+const void* forward_of(const Inquiry& inquiry, const void* frame, std::string_view callee) {
+  const void* object = object_behind(frame, callee);
+  if (object == nullptr || !is_torch_module(object) || inquiry.search.parent_module(object) == nullptr) return nullptr;
+  for (const void* function : functions_of_type(type_of(object))) {
+    const void* code = code_of_function(function);
+    if (is_name(field<const void*>(code, code_members.name), "forward")) return code;
+  }
+  return nullptr;
+}
+
+// "self.run" of `self.run(expert, x)`: another method of the object whose method a frame runs.
+const void* own_method(const void* frame, std::string_view callee) {
+  constexpr std::string_view kSelf = "self.";
+  const bool own = callee.starts_with(kSelf) && is_identifier(callee.substr(kSelf.size()));
+  const void* self = own ? variable_named(frame, "self") : nullptr;
+  if (self == nullptr) return nullptr;
+  for (const void* function : functions_of_type(type_of(self))) {
+    const void* code = code_of_function(function);
+    if (is_name(field<const void*>(code, code_members.name), callee.substr(kSelf.size()))) return code;
+  }
+  return nullptr;
+}
+
+// "self.feed" and "self.norm" of `x + self.feed(self.norm(x))`.
+std::vector<std::string> callees_in(std::string_view text) {
+  std::vector<std::string> callees;
+  const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
+  for (std::size_t begin = 0; begin < text.size() && callees.size() < kMaxCalls; ++begin) {
+    if (!trace::is_word(text[begin]) || (begin > 0 && (of_path(text[begin - 1]) || text[begin - 1] == ')'))) continue;
+    std::size_t end = begin;
+    while (end < text.size() && (of_path(text[end]) || text[end] == '[')) {
+      const std::size_t closing = text[end] == '[' ? closing_of(text, end) : end;
+      end = closing == text.npos ? text.size() : closing + 1;
+    }
+    if (text.substr(std::min(end, text.size())).starts_with('(')) callees.emplace_back(text.substr(begin, end - begin));
+  }
+  return callees;
+}
+
+struct Statement {
+  const void* frame;
+  std::string text;
+};
+
+// The failing call, and the statements that gave their values to the variables which the operand is, or was made of.
+std::vector<Statement> statements_of(const Inquiry& inquiry, std::size_t operand) {
+  const void* const innermost = program_frame(inquiry.innermost);
+  std::vector<Statement> statements;
+  SourceFiles files;
+  const auto add = [&](const void* frame, const trace::Position& at) {
+    const SourceLines lines(files.whole(at.file));
+    std::string code = code_text(lines, at);
+    statements.push_back({frame, code.empty() ? statement_at(lines, at.line) : std::move(code)});
+  };
+  if (innermost != nullptr) add(innermost, waits_at(innermost));
+  for (std::uint32_t at : {inquiry.search.sighting(operand).place, inquiry.search.ancestor(operand).place}) {
+    while (at != kNoPlace && !inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
+    const auto binding =
+        at != kNoPlace ? binding_at(inquiry, operand, inquiry.search.place(at)) : std::optional<Binding>();
+    const void* frame = innermost;
+    for (int calls = 0; binding && frame != nullptr && calls < kMaxCalls; ++calls, frame = caller_of(frame)) {
+      const trace::Position waits = waits_at(frame);
+      if (waits.file != binding->at.file || waits.function != binding->at.function) continue;
+      const SourceLines lines(files.whole(waits.file));
+      statements.push_back({frame, statement_at(lines, binding->at.line)});
+      break;
+    }
+  }
+  return statements;
+}
+
+}  // namespace
+
+void find_returned(const Inquiry& inquiry, std::size_t operand) {
+  const trace::DeviceSlot own = inquiry.operands[operand].device;
+  const auto differs = [own](const trace::OperandRecord& other) { return other.device != own; };
+  const auto other = std::ranges::find_if(inquiry.operands, differs);
+  if (other == inquiry.operands.end() || !all_on_accelerators(inquiry)) return;
+  for (const Statement& statement : statements_of(inquiry, operand)) {
+    for (const std::string& callee : callees_in(statement.text)) {
+      const void* part = forward_of(inquiry, statement.frame, callee);
+      const void* code = part != nullptr ? part : own_method(statement.frame, callee);
+      const auto returned = code != nullptr ? Method(code, part != nullptr).returned(other->device, own) : std::nullopt;
+      if (!returned) continue;
+      return inquiry.found.add(trace::EvidenceKind::returned_at, operand, returned->at, returned->argument);
+    }
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,78 @@
+#include "hooks/names/names.h"
+
+#include "hooks/names/optimizer_state.h"
+#include "hooks/process/runtime.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+trace::NameKind kind_of(LinkKind kind) {
+  switch (kind) {
+    case LinkKind::parameter:
+      return trace::NameKind::parameter;
+    case LinkKind::buffer:
+      return trace::NameKind::buffer;
+    case LinkKind::local:
+    case LinkKind::global:
+      return trace::NameKind::local;
+    case LinkKind::attribute:
+    case LinkKind::child:
+    case LinkKind::index:
+    case LinkKind::key:
+    case LinkKind::member:
+    case LinkKind::gradient:
+    case LinkKind::closure:
+      return trace::NameKind::attribute;
+  }
+  return trace::NameKind::unknown;
+}
+
+// Whether the statement that failed computed the value: then it is called by its expression.
+bool is_made_by(const trace::OperandRecord& operand, trace::SiteId site) {
+  const trace::Position here = runtime.recorder->site(site).user;
+  const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
+  return made.file == here.file && made.function == here.function && made.line == here.line;
+}
+
+}  // namespace
+
+void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
+                std::span<const OperandIdentity> identities, trace::SiteId site) {
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    const Sighting& sighting = search.sighting(k);
+    if (sighting.place == kNoPlace || (sighting.base && is_made_by(records[k], site))) continue;
+    const OptimizerState state = optimizer_state(search, identities[k].object);
+    if (!sighting.gradient && state.optimizer != nullptr) {
+      records[k].name = runtime.recorder->intern_string(state.name);
+      records[k].name_kind = trace::NameKind::attribute;
+      continue;
+    }
+    const Place& place = search.place(sighting.place);
+    records[k].name =
+        runtime.recorder->intern_string(search.path_to(sighting.place) + (sighting.gradient ? ".grad" : ""));
+    const bool parameter = !sighting.gradient && type_name(place.object) == "Parameter";
+    records[k].name_kind = parameter           ? trace::NameKind::parameter
+                           : sighting.gradient ? trace::NameKind::attribute
+                                               : kind_of(place.link.kind);
+  }
+}
+
+void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept {
+  const trace::Position here = runtime.recorder->site(site).user;
+  SourceFiles files;
+  for (trace::OperandRecord& operand : records) {
+    constexpr unsigned kUnnamed = trace::kGenerator | trace::kDeviceArgument | trace::kWrappedNumber;
+    if (operand.name != trace::StringId::none || (operand.flags & kUnnamed) != 0) continue;
+    operand.name_kind = trace::NameKind::temporary;
+    if (operand.lineage == trace::LineageId::none) continue;
+    const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
+    if (maker == site) continue;  // made inside of what failed, by a kernel or a script
+    const trace::Position made = runtime.recorder->site(maker).user;
+    if (made.file != here.file || made.function != here.function) continue;
+    operand.name = runtime.recorder->intern_string(files.part(made));
+  }
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,53 @@
+#include "hooks/operators/tensor_facts.h"
+
+#include <torch/csrc/autograd/variable.h>
+
+#include "hooks/operators/tensor_fields.h"
+#include "hooks/process/runtime.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// Null for a tensor that autograd has nothing to do with.
+const torch::autograd::AutogradMeta* autograd_meta(const c10::TensorImpl* tensor) noexcept {
+  return static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
+}
+
+}  // namespace
+
+const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept {
+  return TensorFields::storage(tensor);
+}
+
+DeviceKey device_of(const c10::TensorImpl* tensor) noexcept {
+  return TensorFields::device(tensor);
+}
+
+trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept {
+  return device_slot(TensorFields::device(tensor));
+}
+
+bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept {
+  return is_cpu_scalar(tensor, TensorFields::device(tensor));
+}
+
+bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept {
+  return is_cuda(TensorFields::device(tensor));
+}
+
+const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept {
+  return tensor->grad().unsafeGetTensorImpl();
+}
+
+bool has_graph(const c10::TensorImpl* tensor) noexcept {
+  const torch::autograd::AutogradMeta* meta = autograd_meta(tensor);
+  return meta != nullptr && meta->grad_fn_ != nullptr;
+}
+
+bool is_trained(const c10::TensorImpl* tensor) noexcept {
+  const torch::autograd::AutogradMeta* meta = autograd_meta(tensor);
+  return meta != nullptr && (meta->requires_grad_ || meta->grad_fn_ != nullptr);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,22 @@
+// All steps of histories that the process has written down so far.
+#pragma once
+
+#include <cstdint>
+
+#include "hooks/process/runtime.h"
+#include "trace/file_layout.h"
+
+namespace devsan::hooks {
+
+// Calls `visit(id, node)` for each, the oldest first: up to some 100,000, so only where an operator has failed.
+template <class Visit>
+void visit_lineage_nodes(Visit visit) {
+  for (std::uint32_t number = 1;; ++number) {
+    const trace::LineageId id{number};
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    if (node.how == trace::How{}) return;
+    visit(id, node);
+  }
+}
+
+}  // namespace devsan::hooks

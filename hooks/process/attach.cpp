@@ -1,0 +1,132 @@
+// devsan_hooks_attach: what libdevsan.so calls when the hooks are loaded.
+#include <link.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string_view>
+
+#include "hooks/meetings/meeting.h"
+#include "hooks/operators/boxed_call.h"
+#include "hooks/operators/operator_table.h"
+#include "hooks/origins/storage_release.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/often_read.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_table.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/traffic/host_access.h"
+#include "hooks/traffic/pending_copies.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// Where torch is, and the code of its Python bindings.
+int inspect_object(dl_phdr_info* info, std::size_t, void*) {
+  const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  const std::size_t slash = path.rfind('/');
+  if (slash == path.npos) return 0;
+  const std::string_view name = path.substr(slash + 1);
+  const std::string_view library = "lib/";
+  if (name == "libtorch_cpu.so" && path.substr(0, slash + 1).ends_with(library)) {
+    const std::string_view directory = path.substr(0, slash + 1 - library.size());
+    directories.torch[directory.copy(directories.torch, sizeof directories.torch - 1)] = 0;
+  }
+  if (name != "libtorch_python.so") return 0;
+  for (int k = 0; k < info->dlpi_phnum; ++k) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[k];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const char* begin = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+    runtime.python_bindings_begin = begin;
+    runtime.python_bindings_end = begin + segment.p_memsz;
+  }
+  return 0;
+}
+
+const char* device_type_name(c10::DeviceType type) noexcept {
+  static std::string names[static_cast<std::size_t>(c10::DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES)];
+  try {
+    std::string& name = names[static_cast<std::size_t>(type)];
+    name = c10::DeviceTypeName(type, true);
+    return name.c_str();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+void start_python() noexcept {
+  const char* reason = nullptr;
+  runtime.has_python = find_python(&reason) && learn_frame_layout(&reason) && code_table.start(directories.torch);
+  // From 3.11 on the main thread's state is part of the interpreter, which is never freed.
+  if (runtime.has_python && python.minor >= 11 && ::getpid() == ::gettid()) {
+    runtime.main_python = python.PyGILState_GetThisThreadState();
+  }
+  if (runtime.has_python || reason == nullptr) return;
+  runtime.host->say(reason);
+  runtime.recorder->add_notice(reason);
+}
+
+constexpr DeviceWatch kDeviceWatch = {
+    [](const void* event, int device, std::int64_t stream) {
+      pending_copies.record_event(event, {device, stream});
+    },
+    [](const void* event) { pending_copies.forget_event(event); },
+    [](int device, std::int64_t stream, const void* event) {
+      pending_copies.wait_event({device, stream}, event);
+    },
+    [](const void* event) { pending_copies.host_saw_event(event); },
+    [](int device, std::int64_t stream) {
+      pending_copies.host_saw_stream({device, stream});
+    },
+    [](int device) { pending_copies.host_saw_device(device); },
+    [](const char* message) { note_error(message); },
+    &note_host_access,
+};
+
+}  // namespace
+
+DEVSAN_OFTEN_READ constinit Runtime runtime{};
+constinit Directories directories{};
+
+trace::DeviceSlot intern_device(DeviceKey key) noexcept {
+  const c10::Device device = device_of_key(key);
+  char name[64];
+  const char* type = device_type_name(device.type());
+  const int length = device.has_index() && !device.is_cpu() && !device.is_meta()
+                         ? std::snprintf(name, sizeof name, "%s:%d", type, int{device.index()})
+                         : std::snprintf(name, sizeof name, "%s", type);
+  const trace::DeviceSlot slot = runtime.recorder->intern_device({name, static_cast<std::size_t>(length)});
+  large_page->device_slots[key & 0xffff].store(slot, std::memory_order_relaxed);
+  return slot;
+}
+
+}  // namespace devsan::hooks
+
+extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsan_hooks_attach(
+    const devsan::HostServices* host) {
+  using namespace devsan::hooks;
+  if (host->abi != devsan::kHooksAbi) return nullptr;
+  if (!LargePage::make()) {
+    host->say("no memory for what is remembered of tensors: nothing is recorded");
+    return nullptr;
+  }
+  runtime.host = host;
+  runtime.recorder = host->recorder;
+  runtime.epoch_page = host->recorder->epoch_page();
+  if (::getcwd(directories.start, sizeof directories.start) == nullptr) directories.start[0] = 0;
+  ::dl_iterate_phdr(inspect_object, nullptr);
+  if (!register_operators()) {
+    host->say("the trace file has no room for this torch's operators: nothing is recorded");
+    return nullptr;
+  }
+  runtime.has_origins = watch_storage_release();
+  if (!runtime.has_origins) {
+    host->recorder->add_notice("this torch's storages cannot be followed: operands carry no history");
+  }
+  start_python();
+  start_boxed_demand();
+  if (host->options.guard) prepare_for_host_accesses();
+  host->device_watch->store(&kDeviceWatch, std::memory_order_release);
+  return hook_table();
+}

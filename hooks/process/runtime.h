@@ -1,0 +1,53 @@
+// What the hooks know of the process they are in. Filled by devsan_hooks_attach before any wrapper is in place.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "hooks/operators/tensor_facts.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/thread_state.h"
+#include "hooks/python/python_api.h"
+#include "preload/hooks_abi.h"
+
+namespace devsan::hooks {
+
+// The first cache line is what every outermost operator reads.
+struct alignas(64) Runtime {
+  const trace::EpochPage* epoch_page = nullptr;
+  std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
+  std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
+  std::atomic<bool> backward_since_forward{false};
+  bool has_python = false;   // frames can be read
+  bool has_origins = false;  // storages tell when they die
+  const HostServices* host = nullptr;
+  trace::Recorder* recorder = nullptr;
+  const void* main_python = nullptr;            // PyThreadState of the main thread; null where it may go away
+  const void* python_bindings_begin = nullptr;  // libtorch_python's code, whose callers hold the GIL again on return
+  const void* python_bindings_end = nullptr;
+};
+
+struct Directories {
+  char torch[512] = {};   // ".../site-packages/torch/"
+  char start[4096] = {};  // where relative file names of code objects begin
+};
+
+extern Runtime runtime;
+extern Directories directories;
+
+// The calling thread's PyThreadState; null where it has none.
+inline const void* python_thread(const ThreadState& state) noexcept {
+  if (state.main_python != nullptr) [[likely]]
+    return state.main_python;
+  return runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
+}
+
+[[gnu::cold]] trace::DeviceSlot intern_device(DeviceKey device) noexcept;
+
+// The trace's number for a device, none for no device; interned when it is first seen.
+inline trace::DeviceSlot device_slot(DeviceKey device) noexcept {
+  const trace::DeviceSlot slot = large_page->device_slots[device & 0xffff].load(std::memory_order_relaxed);
+  return slot != trace::DeviceSlot::none || device == 0 ? slot : intern_device(device);
+}
+
+}  // namespace devsan::hooks

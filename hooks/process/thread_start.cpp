@@ -1,0 +1,46 @@
+#include "hooks/process/thread_start.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hooks/operators/schema_operators.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/process/thread_caches.h"
+#include "hooks/traffic/pending_copies.h"
+
+namespace devsan::hooks {
+
+void start_thread(ThreadState& state) noexcept {
+  trace::Recorder& recorder = *runtime.recorder;
+  if (!recorder.active() && !recorder.gave_up()) {
+    reset_sites_after_fork();
+    pending_copies.reset_after_fork();
+    reset_schema_operators_after_fork();
+    if (recorder.reopen_in_child()) {
+      recorder.set_step(runtime.step.load(std::memory_order_relaxed));
+      runtime.host->record_suppressions();
+    }
+  }
+  state.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  state.tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  state.unhandled = nullptr;
+  state.number = nullptr;
+  state.main_python = nullptr;
+  if (runtime.main_python != nullptr && state.tid == static_cast<std::uint32_t>(::getpid()) &&
+      python.PyGILState_GetThisThreadState() == runtime.main_python) {
+    state.main_python = runtime.main_python;
+  }
+  state.ring = nullptr;
+  state.ring_index = 0;
+  state.sequence = 0;
+  if (recorder.active()) {
+    char name[16] = {};
+    ::prctl(PR_GET_NAME, name);
+    state.ring = recorder.acquire_ring(state.tid, name);
+  }
+  state.caches = ThreadCaches::claim(state.tid);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,82 @@
+#include "hooks/source/source_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "hooks/process/runtime.h"
+
+namespace devsan::hooks {
+
+SourceFiles::~SourceFiles() {
+  unmap();
+}
+
+void SourceFiles::unmap() noexcept {
+  if (text_ != nullptr) ::munmap(text_, kMaxFileBytes);
+  text_ = nullptr;
+  mapped_ = trace::StringId::none;
+}
+
+// Read into anonymous memory instead of mapped: a file that shrinks meanwhile must not raise SIGBUS.
+bool SourceFiles::map(trace::StringId file) noexcept {
+  if (file == mapped_) return text_ != nullptr;
+  unmap();
+  mapped_ = file;
+  const std::string_view name = runtime.recorder->string(file);
+  char path[4096];
+  if (name.empty() || name.front() != '/' || name.size() >= sizeof path) return false;
+  path[name.copy(path, sizeof path - 1)] = 0;
+  const int saved_errno = errno;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (fd >= 0 && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_size <= static_cast<off_t>(kMaxFileBytes)) {
+    void* memory =
+        ::mmap(nullptr, kMaxFileBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) {
+      text_ = static_cast<char*>(memory);
+      size_ = 0;
+      for (ssize_t got = 1; got > 0 && size_ < kMaxFileBytes;
+           size_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0))) {
+        got = ::read(fd, text_ + size_, kMaxFileBytes - size_);
+      }
+    }
+  }
+  if (fd >= 0) ::close(fd);
+  errno = saved_errno;
+  return text_ != nullptr;
+}
+
+std::string_view SourceFiles::text(trace::StringId file, int line, bool keep) noexcept {
+  if (file == trace::StringId::none || line <= 0 || !map(file)) return {};
+  const char* at = text_;
+  const char* const end = text_ + size_;
+  for (int k = 1; k < line && at != nullptr && at < end; ++k) {
+    at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+    if (at != nullptr) ++at;
+  }
+  if (at == nullptr || at >= end) return {};
+  const auto* stop = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+  const auto length = static_cast<std::size_t>((stop != nullptr ? stop : end) - at);
+  std::string_view text(at, std::min(length, kMaxLineBytes));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  if (keep) runtime.recorder->add_source_line(file, line, text);
+  return text;
+}
+
+std::string_view SourceFiles::part(const trace::Position& position) noexcept {
+  if (position.column < 0 || position.end_column <= position.column || position.end_line != position.line) return {};
+  const std::string_view line = text(position.file, position.line, false);
+  const auto begin = static_cast<std::size_t>(position.column);
+  const auto end = static_cast<std::size_t>(position.end_column);
+  return end <= line.size() ? line.substr(begin, end - begin) : std::string_view();
+}
+
+}  // namespace devsan::hooks

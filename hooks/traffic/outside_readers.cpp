@@ -1,0 +1,61 @@
+// Where PyTorch gives the address of a tensor's memory away: to NumPy and through DLPack. What is read there is no
+// operator.
+#include "hooks/operators/operator_table.h"
+#include "hooks/operators/torch_function.h"
+#include "hooks/process/thread_state.h"
+#include "hooks/python/python_library.h"
+#include "hooks/traffic/traffic.h"
+
+namespace devsan::hooks {
+
+// torch::utils::tensor_to_numpy is part of libtorch_python, which a program without Python does not load.
+void* tensor_to_numpy(const at::Tensor& tensor,
+                      bool force) __asm__("_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb") DEVSAN_TORCH_FUNCTION;
+void* to_dlpack(const at::Tensor& tensor) __asm__("_ZN2at8toDLPackERKNS_6TensorE") DEVSAN_TORCH_FUNCTION;
+void* to_dlpack_versioned(const at::Tensor& tensor) __asm__("_ZN2at17toDLPackVersionedERKNS_6TensorE")
+    DEVSAN_TORCH_FUNCTION;
+
+namespace {
+
+constinit PythonLibraryFunction<void*(const at::Tensor&, bool)> real_tensor_to_numpy(
+    "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb");
+
+class GivingAway {
+ public:
+  explicit GivingAway(ThreadState& state) noexcept : state_(state), outer_(state.gives_away) {
+    state.gives_away = true;
+  }
+  ~GivingAway() { state_.gives_away = outer_; }
+  GivingAway(const GivingAway&) = delete;
+  GivingAway& operator=(const GivingAway&) = delete;
+
+ private:
+  ThreadState& state_;
+  const bool outer_;
+};
+
+void* tensor_to_numpy_wrapper(const at::Tensor& tensor, bool force) {
+  note_outside_reader(tensor);
+  const GivingAway giving(thread_state());
+  return real_tensor_to_numpy.get()(tensor, force);
+}
+
+void* to_dlpack_wrapper(const at::Tensor& tensor) {
+  note_outside_reader(tensor);
+  return to_dlpack(tensor);
+}
+
+void* to_dlpack_versioned_wrapper(const at::Tensor& tensor) {
+  note_outside_reader(tensor);
+  return to_dlpack_versioned(tensor);
+}
+
+DEVSAN_REPLACEMENTS const Replacement outside_replacements[] = {
+    {reinterpret_cast<void*>(&tensor_to_numpy), reinterpret_cast<void*>(&tensor_to_numpy_wrapper), true},
+    {reinterpret_cast<void*>(&to_dlpack), reinterpret_cast<void*>(&to_dlpack_wrapper), false, true},
+    {reinterpret_cast<void*>(&to_dlpack_versioned), reinterpret_cast<void*>(&to_dlpack_versioned_wrapper), false, true},
+};
+
+}  // namespace
+
+}  // namespace devsan::hooks
