@@ -125,8 +125,10 @@ struct InputHook {
 };
 std::vector<InputHook> input_hooks_of(const void* module);
 
-// Where the program registers a hook of that kind: the only call, or the only one that names it.
-std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code);
+// Where the program registers a hook of that kind: the only call, or the only one that names it. With `owner`, the
+// attribute that the hooked module is kept by, the only one for that.
+std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code,
+                                                 const void* owner = nullptr);
 
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);

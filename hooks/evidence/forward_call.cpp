@@ -29,25 +29,13 @@ bool keeps_forward(std::string_view line) {
   return false;
 }
 
-// Whether the function that `frame` runs was called by the program itself, and not by Module.__call__.
-bool called_by_program(const void* frame, const void* caller) {
-  const void* previous = frame_previous(frame);
-  while (previous != nullptr && previous != caller && !runs_python(previous)) previous = frame_previous(previous);
-  return previous == caller;
-}
-
-// `model.layers` is a list of modules, which the program goes through: nothing ever calls the list itself.
-bool is_never_called(const void* module) {
-  const std::string_view type = short_type_name(module);
-  return type == "ModuleList" || type == "ModuleDict";
-}
-
-// A list of modules around the one that runs, with a hook of its own.
-bool find_hook_on_list(const Inquiry& inquiry, std::size_t operand, const void* module) {
-  for (const Holding* holding : inquiry.search.outwards(inquiry.search.parent_module(module))) {
+// A list of modules around the one that runs, or around the owner of a weight, with a hook of its own.
+bool find_hook_on_list(const Inquiry& inquiry, std::size_t operand, const std::vector<const Holding*>& around) {
+  for (const Holding* holding : around) {
     if (!is_never_called(holding->holder)) continue;
+    const Holding* parent = inquiry.search.parent_module(holding->holder);
     for (const InputHook& hook : input_hooks_of(holding->holder)) {
-      const auto at = hook_registration(inquiry, hook.code);
+      const auto at = hook_registration(inquiry, hook.code, parent != nullptr ? parent->link.name : nullptr);
       if (!at) continue;
       inquiry.found.add(trace::EvidenceKind::hook_on_list_at, operand, *at, type_name(holding->holder));
       return true;
@@ -59,10 +47,12 @@ bool find_hook_on_list(const Inquiry& inquiry, std::size_t operand, const void* 
 }  // namespace
 
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand) {
+  if (find_hook_on_list(inquiry, operand, inquiry.owners_of(operand))) return;
   const void* frame = program_frame(inquiry.innermost);
   for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls, frame = caller_of(frame)) {
     const void* module = module_called(frame);
-    if (module != nullptr && find_hook_on_list(inquiry, operand, module)) return;
+    if (module == nullptr) continue;
+    if (find_hook_on_list(inquiry, operand, inquiry.search.outwards(inquiry.search.parent_module(module)))) return;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
@@ -89,6 +90,15 @@ void add_hooks_of_module(const Inquiry& inquiry, std::size_t operand, const void
   if (const void* forward = own_forward_of(module)) add_hook(inquiry, operand, forward, of_owner);
 }
 
+// What runs when an object is called: a function, or the `__call__` of its class.
+const void* function_called(const void* object) {
+  if (const void* function = function_behind(object)) return function;
+  for (const void* function : functions_of_type(type_of(object))) {
+    if (is_name(field<const void*>(code_of_function(function), code_members.name), "__call__")) return function;
+  }
+  return nullptr;
+}
+
 // By identity: torch keeps both dictionaries by one number object of the hook's.
 bool has_key(const void* dict, const void* wanted) {
   std::ptrdiff_t at = 0;
@@ -129,9 +139,10 @@ std::unordered_set<const void*> called_modules(const void* innermost) {
 
 }  // namespace
 
-std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code) {
+std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code, const void* owner) {
   std::vector<trace::Position> all;
   std::vector<trace::Position> naming;
+  std::vector<trace::Position> of_owner;
   const void* name = field<const void*>(hook_code, code_members.name);
   for (const void* code : inquiry.own_code.code()) {
     if (!mentions_text(code, "register_forward_pre_hook")) continue;
@@ -141,11 +152,13 @@ std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const v
       const Instruction& one = instructions[k];
       if (one.operation != Operation::load_attribute || !is_name(one.operand, "register_forward_pre_hook")) continue;
       all.push_back(position_of(code, one.offset));
+      if (owner != nullptr && k > 0 && same_name(instructions[k - 1].operand, owner)) of_owner.push_back(all.back());
       for (std::size_t next = k + 1; next < std::min(k + 5, instructions.size()); ++next) {
         if (same_name(instructions[next].operand, name)) naming.push_back(all.back());
       }
     }
   }
+  if (of_owner.size() == 1) return of_owner.front();
   if (naming.size() == 1) return naming.front();
   if (naming.empty() && all.size() == 1) return all.front();
   return std::nullopt;
@@ -197,7 +210,7 @@ std::vector<InputHook> input_hooks_of(const void* module) {
   void* key = nullptr;
   void* value = nullptr;
   while (hooks != nullptr && is_dict(hooks) && python.PyDict_Next(hooks, &at, &key, &value) != 0) {
-    const void* function = function_behind(value);
+    const void* function = function_called(value);
     if (function != nullptr) found.push_back({code_of_function(function), has_key(with_names, key)});
   }
   python.Py_DecRef(attributes);
@@ -208,7 +221,8 @@ void find_forward_hooks(const Inquiry& inquiry, std::size_t operand) {
   const std::vector<const Holding*> owners = inquiry.owners_of(operand);
   const std::unordered_set<const void*> called = called_modules(inquiry.innermost);
   for (const Holding* at : owners) {
-    if (!called.contains(at->holder)) add_hooks_of_module(inquiry, operand, at->holder, at == owners.front());
+    if (!called.contains(at->holder) && !is_never_called(at->holder))
+      add_hooks_of_module(inquiry, operand, at->holder, at == owners.front());
   }
 }
 

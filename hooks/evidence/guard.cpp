@@ -84,6 +84,18 @@ int condition_around(const SourceLines& lines, int line, const std::vector<std::
   return condition > definition && asks_for(lines[condition], attributes) ? condition : 0;
 }
 
+// `if self.state is None or self.state.shape != x.shape:` around the line that makes it anew: it asks more than whether
+// there is one, so it is where the device would be asked for, too. 0 without one.
+int condition_to_make(const SourceLines& lines, int line, const std::vector<std::string>& attributes) {
+  constexpr std::array<std::string_view, 5> kCompares = {" != ", " == ", " < ", " > ", " not in "};
+  const int condition = condition_around(lines, line, attributes);
+  if (condition == 0) return 0;
+  const std::string text = statement_at(lines, condition);
+  const bool compares =
+      std::ranges::any_of(kCompares, [&](std::string_view one) { return text.find(one) != text.npos; });
+  return compares ? condition : 0;
+}
+
 }  // namespace
 
 void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
@@ -91,6 +103,7 @@ void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, Ev
     const std::vector<std::string> attributes = kept_in(lines, made.line);
     if (attributes.empty()) return true;
     int guard = early_return(lines, made.line, attributes);
+    if (guard == 0) guard = condition_to_make(lines, made.line, attributes);
     const std::vector<trace::Position> frames = call_frames(made, node.calls);
     // A step that was computed keeps no calls; those of the step that it was made of are the same.
     if (guard == 0 && frames.size() > 1 && frames[1].file == made.file) {

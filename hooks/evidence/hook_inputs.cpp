@@ -107,7 +107,7 @@ void find_hook_inputs(const Inquiry& inquiry, std::size_t operand) {
   const void* frame = program_frame(inquiry.innermost);
   for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
     const void* caller = caller_of(frame);
-    if (caller != nullptr && find_hook_of(inquiry, operand, frame, caller)) return;
+    if (caller != nullptr && !called_by_program(frame, caller) && find_hook_of(inquiry, operand, frame, caller)) return;
     frame = caller;
   }
 }

@@ -101,8 +101,19 @@ std::string Weights::share_of(trace::DeviceSlot device) const {
   return std::to_string(counts_.at(device)) + " of " + std::to_string(all_);
 }
 
+bool is_never_called(const void* module) {
+  const std::string_view type = short_type_name(module);
+  return type == "ModuleList" || type == "ModuleDict";
+}
+
 const void* module_called(const void* frame) {
   return runs_python(frame) ? FirstArgument(frame).module() : nullptr;
+}
+
+bool called_by_program(const void* frame, const void* caller) {
+  const void* previous = frame_previous(frame);
+  while (previous != nullptr && previous != caller && !runs_python(previous)) previous = frame_previous(previous);
+  return previous == caller;
 }
 
 }  // namespace devsan::hooks

@@ -45,7 +45,14 @@ class Weights {
   std::size_t all_ = 0;
 };
 
+// `model.layers` is a list of modules, which a program goes through: nothing ever calls the list itself.
+bool is_never_called(const void* module);
+
 // The first argument of the function that runs in a frame, where it is a module; null otherwise.
 const void* module_called(const void* frame);
+
+// Whether the function that `frame` runs was called by the program itself, in `caller`, and not by Module.__call__,
+// with whose hooks it would run.
+bool called_by_program(const void* frame, const void* caller);
 
 }  // namespace devsan::hooks

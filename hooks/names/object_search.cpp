@@ -14,9 +14,7 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxFrames = 24;
 constexpr int kMaxThreads = 256;
-constexpr unsigned kMaxDepth = 12;
 constexpr std::ptrdiff_t kGeneratorField = 16;  // THPGenerator::cdata
 
 // A number as it is written; a key of any other kind is not shown.
@@ -50,6 +48,9 @@ ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::s
 }
 
 void ObjectSearch::run(const void* innermost) {
+  // `self.table` in the function that fails, rather than the variable of a caller's that it was made in.
+  add_frames(innermost, false, 1);
+  follow(1);
   add_frames(innermost, false);
   add_globals(innermost);
   follow();
@@ -67,11 +68,14 @@ void ObjectSearch::run_threads(const void* thread) {
   }
 }
 
-void ObjectSearch::add_frames(const void* innermost, bool torch_frames) {
+void ObjectSearch::add_frames(const void* innermost, bool torch_frames, int limit) {
   const void* frame = innermost;
+  int added = 0;
   for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
     const std::uint32_t marks = code_table.marks(frame_code(frame));
-    if ((marks & kNoCode) == 0 && ((marks & kTorchCode) != 0) == torch_frames) add_frame(frame, false);
+    if ((marks & kNoCode) != 0 || ((marks & kTorchCode) != 0) != torch_frames) continue;
+    add_frame(frame, false);
+    if (++added == limit) return;
   }
 }
 
@@ -91,9 +95,12 @@ void ObjectSearch::add_frame(const void* frame, bool globals) {
 }
 
 // Everything that the roots so far lead to.
-void ObjectSearch::follow() {
+void ObjectSearch::follow(std::uint32_t depth) {
   for (; followed_ < places_.size() && !full(); ++followed_) {
-    if (places_[followed_].depth >= kMaxDepth) continue;
+    if (places_[followed_].depth >= depth) {
+      if (depth != kMaxDepth) return;
+      continue;
+    }
     current_ = followed_;
     visit_links(places_[followed_].object, *this);
   }

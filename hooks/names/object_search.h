@@ -109,6 +109,8 @@ class ObjectSearch final : public LinkVisitor {
   bool link(const Link& link, void* object) override;
 
  private:
+  static constexpr int kMaxFrames = 24;
+  static constexpr std::uint32_t kMaxDepth = 12;
   static constexpr std::size_t kMaxObjects = 60000;
   static constexpr std::size_t kMaxHoldings = 30000;
   static constexpr std::size_t kMaxParents = 4;
@@ -116,10 +118,11 @@ class ObjectSearch final : public LinkVisitor {
   static constexpr std::size_t kMaxOutwards = 32;
 
   bool full() const { return places_.size() >= kMaxObjects; }
-  void add_frames(const void* innermost, bool torch_frames);
+  void add_frames(const void* innermost, bool torch_frames, int limit = kMaxFrames);
   void add_globals(const void* innermost);
   void add_frame(const void* frame, bool globals);
-  void follow();
+  // Up to objects that deep: those of less depth that were found so far have to come first.
+  void follow(std::uint32_t depth = kMaxDepth);
   void note_holding(const Link& link, void* object);
   void look_for_operand(std::size_t operand, std::uint32_t place, void* object, const c10::TensorImpl* tensor);
   void look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor, trace::LineageId tag);

@@ -7,9 +7,17 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
 namespace {
+
+// In the failing function, or in one that this one is defined in and has its variables from.
+bool is_around(const Frame& made, const Frame& failing) {
+  if (same_function(made, failing)) return true;
+  return made.file == failing.file && made.function != "<module>" &&
+         failing.function.starts_with(std::string(trace::function_around(made.function)) + ".<locals>.");
+}
 
 // Made in the failing function. What was moved there from elsewhere is data, and wanted where it is.
 const LineageStep* made_here(const Operand& operand, const Finding& finding) {
@@ -17,7 +25,7 @@ const LineageStep* made_here(const Operand& operand, const Finding& finding) {
   if (arrival == nullptr || !is_changeable(arrival->at, finding)) return nullptr;
   const LineageStep& origin = operand.lineage.back();
   const bool fresh = origin.how == trace::How::created && same_line(origin.at, arrival->at);
-  return fresh && same_function(arrival->at, *finding.where) ? arrival : nullptr;
+  return fresh && is_around(arrival->at, *finding.where) ? arrival : nullptr;
 }
 
 // In a script, or where one function makes both, either may be meant.

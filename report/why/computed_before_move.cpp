@@ -1,5 +1,7 @@
 // A value was computed from a parameter or buffer, or made like one, while its module was still elsewhere; the module
 // was moved afterwards, and what had been computed stayed.
+#include <algorithm>
+
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -29,6 +31,21 @@ std::optional<Explanation> kept_as_attribute(const Pair& pair, const Evidence& c
               ", so that it moves, too; or compute it after the move, or where it is used."}};
 }
 
+// A cache that finds it once more in a later call has its entry from an earlier one: that is another mistake.
+bool is_cached(const Operand& odd) {
+  return std::ranges::any_of(odd.evidence, [&](const Evidence& key) {
+    const auto stores = [&](const LineageStep& step) { return same_line(step.at, key.at); };
+    return key.kind == trace::EvidenceKind::cache_key_at && std::ranges::any_of(odd.lineage, stores);
+  });
+}
+
+// The last line of the function that computed it: `size = weight.abs()` and, under it, `masks[name] = size.gt(limit)`.
+const Frame& kept_from(const Operand& odd, const Frame& computed) {
+  const LineageStep& newest = odd.lineage.front();
+  const bool later = newest.how == trace::How::derived && same_function(newest.at, computed);
+  return later && newest.at.line > computed.line ? newest.at : computed;
+}
+
 }  // namespace
 
 std::optional<Explanation> computed_before_move(const Finding& finding) {
@@ -39,13 +56,15 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   if (computed == nullptr || moved == nullptr || is_running(computed->at, finding)) return std::nullopt;
   // What an optimizer computes when it is made: the line that has it made counts, which may be another one.
   if (evidence_of(pair->odd, trace::EvidenceKind::optimizer_state) != nullptr) return std::nullopt;
+  if (pair->odd.lineage.empty() || is_cached(pair->odd)) return std::nullopt;
+  const Frame& place = kept_from(pair->odd, computed->at);
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
   if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
   std::string why = mention_first(pair->odd) + " is computed here from " + source + ", which is on " +
                     spoken_device(pair->odd.device) + " at this time. " + short_place(moved->at) + " moves it to " +
                     moved->text + " later, and what was computed stays.";
-  return Explanation{cause_at(computed->at, pair->odd, std::move(why)),
-                     Fix{computed->at.file, computed->at.line,
+  return Explanation{cause_at(place, pair->odd, std::move(why)),
+                     Fix{place.file, place.line,
                          "Compute it after the move, or where it is used; or move it there: `" +
                              move_call(pair->odd, pair->wanted) + "`, in " + short_place(*finding.where) + "."}};
 }

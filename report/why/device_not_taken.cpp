@@ -52,9 +52,9 @@ std::optional<Explanation> device_not_taken(const Finding& finding) {
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   const LineageStep* made = arrival_of(pair->odd);
   const LineageStep* beside = arrival_of(pair->wanted);
-  if (!decided || !is_device_argument(*decided) || !is_final(*decided) || made == nullptr || beside == nullptr) {
-    return std::nullopt;
-  }
+  if (!decided || !is_device_argument(*decided) || made == nullptr || beside == nullptr) return std::nullopt;
+  // Nobody knows whether what is told is right where its beginning is not known; a literal beside it ignores it anyway.
+  if (!is_final(*decided) && !names_device_itself(beside->at)) return std::nullopt;
   if (made->how != trace::How::created || !is_made_at(*beside, pair->wanted)) return std::nullopt;
   if (!same_function(made->at, beside->at) || !is_changeable(beside->at, finding)) return std::nullopt;
   const std::string taken = device_given(made->at);

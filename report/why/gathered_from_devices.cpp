@@ -18,6 +18,11 @@ std::string_view list_of(const Operand& operand) {
   return arg.substr(0, open == arg.npos ? 0 : open);
 }
 
+// A comprehension, or `map(f, things)`.
+bool goes_through_list(std::string_view source) {
+  return source.find(" for ") != source.npos || source.find("map(") != source.npos;
+}
+
 bool is_computed_here(const Operand& operand, const Finding& finding) {
   if (operand.lineage.empty() || !operand.name.empty()) return false;
   const LineageStep& newest = operand.lineage.front();
@@ -32,9 +37,7 @@ std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
   if (!is_computed_here(pair->odd, finding) || !is_computed_here(pair->wanted, finding)) return std::nullopt;
   // Entries that are written out one by one come from lines of their own.
-  if (!is_changeable(*finding.where, finding) || finding.where->source.find(" for ") == std::string::npos) {
-    return std::nullopt;
-  }
+  if (!is_changeable(*finding.where, finding) || !goes_through_list(finding.where->source)) return std::nullopt;
   const Frame& place = *finding.where;
   return Explanation{
       cause_at(place, pair->odd,

@@ -114,7 +114,9 @@ std::string text_at(const Frame& place) {
 
 bool names_device(const Frame& place) {
   const std::string text = text_at(place);
-  return text.find("device") != text.npos || text.find("cuda") != text.npos || text.find("cpu") != text.npos;
+  // `**options` may hold one.
+  constexpr std::array<std::string_view, 5> kSay = {"device", "cuda", "cpu", "(**", ", **"};
+  return std::ranges::any_of(kSay, [&](std::string_view one) { return text.find(one) != text.npos; });
 }
 
 bool names_device_itself(const Frame& place) {

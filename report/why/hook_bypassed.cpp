@@ -34,9 +34,11 @@ std::optional<Explanation> forward_called(const Finding& finding) {
 // `model.layers.register_forward_pre_hook(bring)`: a `ModuleList` is gone through, and never called.
 std::optional<Explanation> on_list(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !came_from_outside(pair->odd, finding)) return std::nullopt;
+  if (!pair) return std::nullopt;
   const Evidence* hook = place_of(pair->odd, trace::EvidenceKind::hook_on_list_at, finding);
-  if (hook == nullptr) return std::nullopt;
+  // A hook may bring over the weights of its module, too, which nothing else has moved then.
+  const bool weight = is_weight(pair->odd) && pair->odd.on_cpu() && was_never_moved(pair->odd);
+  if (hook == nullptr || !(weight || came_from_outside(pair->odd, finding))) return std::nullopt;
   return Explanation{
       cause_at(hook->at, pair->odd,
                "This line registers a hook on a `" + hook->text +

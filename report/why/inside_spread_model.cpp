@@ -36,6 +36,10 @@ const Frame* taken_over_at(const Operand& odd, const std::string& type, const Fi
       return &step.at;
     }
     if (step.how != trace::How::derived) return here || moves_module(step) ? nullptr : newest;
+    if (!here && newest == &*finding.where && is_method_of(step.at, type) && is_running(step.at, finding) &&
+        is_changeable(step.at, finding)) {
+      newest = &step.at;
+    }
     if (!here) return newest;
     if (newest == &*finding.where && is_changeable(step.at, finding)) newest = &step.at;
   }
@@ -80,6 +84,27 @@ std::optional<Explanation> meets_each_part(const Pair& pair, const Finding& find
           edit.empty() ? "Bring it to `" + device_expression(pair.odd) + "`." : "Bring it over: `" + edit + "`."}};
 }
 
+// `scale, shift = condition.chunk(2)` in a method of the model: what came from outside is taken apart where it came,
+// and meets what a part has computed. Of the two the model's own is where it should be, however many others are
+// elsewhere.
+std::optional<Explanation> taken_up_as_it_came(const Pair& pair, const std::string& type, const Finding& finding) {
+  const LineageStep* move = newest_move_of(pair.odd);
+  const Evidence* bound = place_of(pair.wanted, trace::EvidenceKind::bound_at, finding);
+  if (move == nullptr || !moves_module(*move) || bound == nullptr || !is_method_of(bound->at, type))
+    return std::nullopt;
+  if (!was_never_moved(pair.wanted) || pair.wanted.lineage.empty() || !split_assignment(bound->at.source)) {
+    return std::nullopt;
+  }
+  const Frame& begun = pair.wanted.lineage.back().at;
+  if (makes_object(begun) || (is_running(begun, finding) && is_method_of(begun, type))) return std::nullopt;
+  return Explanation{cause_at(bound->at, pair.wanted,
+                              mention_first(pair.wanted) + " comes to `" + type + "` on " + pair.wanted.device +
+                                  ", and is taken up here as it is. " + mention_first(pair.odd) +
+                                  ", which it meets, was computed by a part on " + pair.odd.device + "."),
+                     Fix{bound->at.file, bound->at.line,
+                         "Bring it to the part that uses it in this line: `.to('" + pair.odd.device + "')`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> inside_spread_model(const Finding& finding) {
@@ -87,7 +112,9 @@ std::optional<Explanation> inside_spread_model(const Finding& finding) {
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   if (is_weight(pair->odd) || is_weight(pair->wanted) || pair->odd.lineage.empty()) return std::nullopt;
   const Evidence* spread = evidence_of(pair->odd, trace::EvidenceKind::model_spread);
-  if (spread == nullptr || !is_method_of(*finding.where, spread->text)) return std::nullopt;
+  if (spread == nullptr) return std::nullopt;
+  if (auto taken = taken_up_as_it_came(*pair, spread->text, finding)) return taken;
+  if (!is_method_of(*finding.where, spread->text)) return std::nullopt;
   if (auto each = meets_each_part(*pair, finding)) return each;
   if (const Frame* placed = placed_at(pair->odd, spread->text, finding))
     return placed_apart(*placed, spread->text, *pair);

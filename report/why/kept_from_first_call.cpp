@@ -99,14 +99,16 @@ Explanation used_again(const Evidence& guard, const LineageStep& stored, const P
 std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const auto pair = pair_of(finding);
   const Evidence* guard = pair ? guard_of(pair->odd, finding) : nullptr;
-  if (!pair || (guard == nullptr && !is_kept(pair->odd))) return std::nullopt;
+  if (!pair) return std::nullopt;
   const LineageStep* stored = stored_step(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
+  const bool memo = is_memo(pair->odd, *stored, *arrival);
+  if (guard == nullptr && !memo && !is_kept(pair->odd)) return std::nullopt;
   // A factory without a device would make it on the CPU in every call: that is another mistake.
   const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
-                              !is_changeable(arrival->at, finding) ||
-                              is_taken_from_weight(*stored, *arrival, finding) || is_memo(pair->odd, *stored, *arrival);
+                              !is_changeable(arrival->at, finding) || made_like_another(stored->at) ||
+                              is_taken_from_weight(*stored, *arrival, finding) || memo;
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
   if (guard == nullptr && was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
   if (guard != nullptr) return used_again(*guard, *stored, *pair);

@@ -31,17 +31,17 @@ const Frame* left_where_put(const Operand& odd, const Finding& finding) {
   return same && !names_device_itself(stay->at) ? &stay->at : nullptr;
 }
 
-// A function that led to it does not run any more; or the failing one led to it, and was called from elsewhere then:
+// A function that led to it does not run any more; or the innermost of them that does was called from elsewhere then:
 // another call than this one.
 bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
   const auto has_ended = [&](const Frame& call) { return !is_running(call, finding); };
   if (std::ranges::any_of(arrival.calls, has_ended)) return true;
-  const auto is_failing = [&](const Frame& call) { return same_function(call, *finding.where); };
+  const auto runs = [&](const Frame& call) { return is_running(call, finding); };
   const auto waits_there = [&](const Frame& call) {
     return std::ranges::any_of(finding.stack, [&](const Frame& now) { return same_line(now, call); });
   };
-  const auto failing = std::ranges::find_if(arrival.calls, is_failing);
-  return failing != arrival.calls.end() && !std::all_of(failing + 1, arrival.calls.end(), waits_there);
+  const auto running = std::ranges::find_if(arrival.calls, runs);
+  return running != arrival.calls.end() && !std::all_of(running + 1, arrival.calls.end(), waits_there);
 }
 
 // `torch.arange(n, device=like.device)`, where the function was given `like`.
@@ -66,6 +66,8 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
     const bool by_value = is_device_of_value(evidence.at) || takes_device_of(arrival.at, evidence.text);
     return names_wanted(evidence.at) || (by_value && was_called_otherwise(arrival, finding));
   };
+  // `x.new_ones(n)`, where another `x` asks now.
+  if (made_like_another(made) && was_called_otherwise(arrival, finding)) return true;
   return names_wanted(made) || std::ranges::any_of(pair.odd.evidence, is_given);
 }
 

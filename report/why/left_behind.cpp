@@ -46,6 +46,15 @@ bool is_computed_by_layer(const LineageStep& step) {
   return std::ranges::find(kLayers, trace::operator_base_name(step.op)) != kLayers.end();
 }
 
+// Whether it is another value than the one that both began as: `weight.square() > limit`.
+bool is_computed(const Operand& odd, std::size_t shared) {
+  constexpr std::array<std::string_view, 6> kCopies = {"clone", "detach", "to", "_to_copy", "copy_", "contiguous"};
+  const auto copies = [&](const LineageStep& step) {
+    return std::ranges::find(kCopies, trace::operator_base_name(step.op)) != kCopies.end();
+  };
+  return !std::all_of(odd.lineage.begin(), odd.lineage.end() - static_cast<std::ptrdiff_t>(shared), copies);
+}
+
 // A copy taken before the original moved on: the line that took it.
 std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& pair) {
   const std::size_t shared = shared_steps(pair.odd, pair.wanted);
@@ -56,6 +65,9 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
     return std::nullopt;
   }
   if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken)) return std::nullopt;
+  if (evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr && is_computed(pair.odd, shared)) {
+    return std::nullopt;
+  }
   // That line moves a part of what holds them both, and leaves this one.
   const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
   if (beside != nullptr && same_line(beside->at, move->at)) return std::nullopt;

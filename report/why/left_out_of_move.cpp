@@ -60,6 +60,25 @@ Explanation not_listed(const Evidence& listed, const Evidence& sibling, const Pa
       Fix{listed.at.file, listed.at.line, "Name `" + listed.text + "` here, too; or go through all that there is."}};
 }
 
+// `mask = batch["mask"]` under a line that takes out the others, and moves them: the one to move it in, too.
+const Evidence* taken_out_as_it_is(const Pair& pair, const Evidence& listed, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::first_bound_at, finding);
+  if (bound == nullptr || !same_function(bound->at, listed.at) || same_line(bound->at, listed.at)) return nullptr;
+  const auto assigned = split_assignment(bound->at.source);
+  return assigned && assigned->target == bound->text && assigned->value.ends_with(']') ? bound : nullptr;
+}
+
+Explanation taken_out_beside(const Evidence& bound, const Evidence& sibling, const Pair& pair) {
+  const std::string edit = assigned_after_move(bound.at, "'" + pair.wanted.device + "'");
+  return {cause_at(bound.at, pair.odd,
+                   "This line takes out `" + bound.text + "` as it is, on " + spoken_device(pair.odd.device) + ". " +
+                       short_place(sibling.at) + " moves `" + sibling.text + "`, which came with it, to " +
+                       spoken_device(pair.wanted.device) + "."),
+          Fix{bound.at.file, bound.at.line,
+              "Move it in this line" + (edit.empty() ? "" : ": `" + edit + "`") + "; or name it in " +
+                  short_place(sibling.at) + ", too."}};
+}
+
 // `prior` of `prior.base.scale`, an object that is neither tensor nor module: whether it can move itself nobody knows.
 bool is_inside_object(const Operand& odd, const Evidence& given) {
   return odd.name.starts_with(given.text + ".") && evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr;
@@ -161,7 +180,8 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
     return handed_back(*passed, *sibling, left, *pair);
   }
   if (const Evidence* listed = place_of(pair->odd, trace::EvidenceKind::names_listed_at, finding)) {
-    return not_listed(*listed, *sibling, *pair);
+    const Evidence* taken = taken_out_as_it_is(*pair, *listed, finding);
+    return taken != nullptr ? taken_out_beside(*taken, *sibling, *pair) : not_listed(*listed, *sibling, *pair);
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);

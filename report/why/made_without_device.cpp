@@ -14,7 +14,8 @@
 namespace devsan::report::why {
 namespace {
 
-std::string on_which(const Operand& odd) {
+std::string on_which(const Operand& odd, const Frame& made) {
+  if (made_like_another(made)) return ", on " + spoken_device(odd.device) + ", as what it is made like";
   return odd.on_cpu() ? ", on the CPU because no device is given"
                       : ", on " + odd.device + ", the default device of that moment, because none is given";
 }
@@ -213,9 +214,10 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
-  RootCause cause = cause_at(origin->at, pair->odd,
-                             mention_first(pair->odd) + " begins in this line" +
-                                 (named ? ", on " + spoken_device(pair->odd.device) : on_which(pair->odd)) + ".");
+  RootCause cause =
+      cause_at(origin->at, pair->odd,
+               mention_first(pair->odd) + " begins in this line" +
+                   (named ? ", on " + spoken_device(pair->odd.device) : on_which(pair->odd, origin->at)) + ".");
   return Explanation{std::move(cause), std::move(fix)};
 }
 

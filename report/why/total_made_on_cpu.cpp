@@ -8,6 +8,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::report::why {
 
@@ -16,6 +17,12 @@ namespace {
 // 0-dim, or `torch.tensor([0.0])`, which is no scalar to PyTorch.
 bool is_one_number(const Operand& total) {
   return total.shape && std::ranges::all_of(*total.shape, [](std::int64_t size) { return size == 1; });
+}
+
+// `scores *= factor` takes nothing in: the factor is what came as a tensor instead of a number.
+bool is_scaled(const Finding& finding) {
+  const std::string_view op = trace::operator_base_name(finding.op);
+  return op == "mul_" || op == "div_" || op == "pow_";
 }
 
 // A buffer begins where its module does, and moves with that.
@@ -35,7 +42,7 @@ std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& p
 
 std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd)) return std::nullopt;
+  if (!pair || !pair->odd.is_scalar() || !on_accelerator(pair->odd) || is_scaled(finding)) return std::nullopt;
   const Operand& total = pair->wanted;
   if (!total.on_cpu() || !is_one_number(total) || newest_move_of(total) != nullptr) return std::nullopt;
   if (is_weight(total)) return of_unmoved_module(total, *pair, finding);

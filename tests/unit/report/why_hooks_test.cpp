@@ -52,6 +52,7 @@ TEST_CASE("A hook on a list of modules is never called") {
   CHECK_THAT(told.root_cause->why, Contains("a hook on a `ModuleList`, which nobody ever calls"));
   CHECK_THAT(told.fix->text, Contains("on each module in the `ModuleList`"));
   odd(finding).is = NameKind::buffer;
+  odd(finding).lineage = {moved(line(9, "main", "    net.cpu()"), "cpu")};
   CHECK(explained(finding).rule != "hook_bypassed");
 }
 

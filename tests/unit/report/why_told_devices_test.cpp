@@ -102,8 +102,10 @@ TEST_CASE("The one tensor that is not made on the device which its function is t
     wanted(finding).lineage.front().how = trace::How::moved;
     CHECK(explained(finding).rule != "device_not_taken");
   }
-  SECTION("not where the caller hands on what it was told") {
+  SECTION("not where the caller hands on what it was told, and what is beside it follows another variable") {
     odd(finding).evidence.front().at = line(60, "main", "Sampler(device=args.device)", "Sampler(device=args.device)");
+    wanted(finding).lineage.front().at =
+        line(13, "Sampler.__init__", "        self.noise = torch.zeros(4, device=home)", "torch.zeros(4, device=home)");
     CHECK(explained(finding).rule != "device_not_taken");
   }
   SECTION("not where the argument is a tensor by its name") {
