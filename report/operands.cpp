@@ -99,10 +99,21 @@ const Operand* counterpart_of(const Operand& odd, const std::vector<Operand>& op
   return found == operands.end() ? nullptr : &*found;
 }
 
+namespace {
+
+// Python of torch's that calls what has no lines: an extension; or the `forward` of a module, where TorchScript is that
+// one: that of Python would have a frame of its own.
+bool calls_what_has_no_lines(const Frame& called) {
+  return called.file.ends_with("torch/_ops.py") ||
+         (called.file.ends_with("/torch/nn/modules/module.py") && called.function.ends_with("_call_impl"));
+}
+
+}  // namespace
+
 bool is_made_inside_call(const Operand& operand, const Finding& finding) {
   if (!finding.where || finding.stack.empty() || operand.lineage.empty()) return false;
   const Frame& called = finding.stack.front();
-  if (called.torch && !called.file.ends_with("torch/_ops.py")) return false;  // Python of torch's, which has lines
+  if (called.torch && !calls_what_has_no_lines(called)) return false;  // Python of torch's, which has lines
   const Frame& where = *finding.where;
   const LineageStep& made = operand.lineage.front();
   const auto place = [](const Frame& frame) {

@@ -187,6 +187,11 @@ TEST_CASE("What a script or an extension makes inside of the failing call has no
   CHECK(explained(finding).rule == "made_inside_call");
   finding.stack.front().file = "/env/site-packages/torch/nn/functional.py";
   CHECK(explained(finding).rule == "made_without_device");
+  finding.stack.front().file = "/env/site-packages/torch/nn/modules/module.py";
+  finding.stack.front().function = "Module._call_impl";
+  CHECK(explained(finding).rule == "made_inside_call");
+  finding.stack.front().function = "Module._apply";
+  CHECK(explained(finding).rule == "made_without_device");
   odd(finding).lineage.front().at.column = 12;
   finding.stack = {*finding.where};
   CHECK(explained(finding).rule == "made_without_device");
