@@ -14,10 +14,11 @@ constexpr std::ptrdiff_t kDictOffset = 288;   // PyTypeObject::tp_dictoffset
 constexpr unsigned kManagedDictFlag = 4;      // Py_TPFLAGS_MANAGED_DICT, from 3.11 on
 constexpr std::ptrdiff_t kCellContent = 16;   // PyCellObject::ob_ref
 
-bool visit_sequence(const char* items, std::ptrdiff_t count, LinkVisitor& visitor) {
+// `fields`: a tuple with the names of the entries; null where they have none.
+bool visit_sequence(const char* items, std::ptrdiff_t count, const void* fields, LinkVisitor& visitor) {
   for (std::ptrdiff_t k = 0; k < count && k < kMaxEntries; ++k) {
     void* object = field<void*>(items, k * static_cast<std::ptrdiff_t>(sizeof(void*)));
-    if (object != nullptr && !visitor.link({LinkKind::index, k}, object)) return false;
+    if (object != nullptr && !visitor.link({LinkKind::index, k, tuple_entry(fields, k)}, object)) return false;
   }
   return true;
 }
@@ -56,8 +57,24 @@ class InstanceVisitor final : public LinkVisitor {
   LinkVisitor& next_;
 };
 
+constexpr unsigned kHeapTypeFlag = 9;  // Py_TPFLAGS_HEAPTYPE
+
+// What a NamedTuple calls its entries, a tuple of as many texts; null for any other tuple.
+const void* fields_of(const void* tuple) {
+  const void* type = type_of(tuple);
+  for (int depth = 0; type != nullptr && depth < 32; ++depth, type = field<const void*>(type, kTypeBase)) {
+    if ((field<unsigned long>(type, kTypeFlags) >> kHeapTypeFlag & 1) == 0) break;
+    const void* dict = field<const void*>(type, kTypeDict);
+    const void* fields = dict != nullptr && is_dict(dict) ? dict_entry(dict, "_fields") : nullptr;
+    if (fields == nullptr) continue;
+    bool named = is_tuple(fields) && size_of(fields) == size_of(tuple);
+    for (std::ptrdiff_t k = 0; named && k < size_of(fields); ++k) named = is_text(tuple_entry(fields, k));
+    return named ? fields : nullptr;
+  }
+  return nullptr;
+}
+
 // What a class statement with `__slots__` keeps in the object itself: members that are references.
-constexpr unsigned kHeapTypeFlag = 9;       // Py_TPFLAGS_HEAPTYPE
 constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
 constexpr std::ptrdiff_t kMemberType = 8;
 constexpr std::ptrdiff_t kMemberOffset = 16;
@@ -237,9 +254,9 @@ bool leads_on(const void* object) noexcept {
 
 void visit_links(void* object, LinkVisitor& visitor) {
   if (is_list(object)) {
-    visit_sequence(field<const char*>(object, kListItems), size_of(object), visitor);
+    visit_sequence(field<const char*>(object, kListItems), size_of(object), nullptr, visitor);
   } else if (is_tuple(object)) {
-    visit_sequence(static_cast<const char*>(object) + kTupleItems, size_of(object), visitor);
+    visit_sequence(static_cast<const char*>(object) + kTupleItems, size_of(object), fields_of(object), visitor);
   } else if (is_dict(object)) {
     visit_dict(object, LinkKind::key, visitor);
   } else if (is_builtin(object, "method")) {

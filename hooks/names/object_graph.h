@@ -10,7 +10,7 @@ namespace devsan::hooks {
 
 enum class LinkKind : unsigned char {
   attribute,  // .name
-  index,      // [3]
+  index,      // [3]; .name of a NamedTuple
   key,        // ['name'], or [...] where the key is no str
   member,     // {...}, of a set
   parameter,  // .name, through nn.Module's _parameters

@@ -312,7 +312,9 @@ const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
 }
 
 bool WrittenLink::link(const Link& link, void* object) {
-  if (written(link) != wanted_) return true;
+  // A field of a NamedTuple is an entry, too.
+  const bool entry = link.kind == LinkKind::index && written({LinkKind::index, link.index}) == wanted_;
+  if (!entry && written(link) != wanted_) return true;
   found_ = link;
   object_ = object;
   return false;
@@ -323,7 +325,7 @@ std::string written(const Link& link) {
   const std::string name(link.text != nullptr ? link.text : text_of(link.name, buffer, sizeof buffer));
   switch (link.kind) {
     case LinkKind::index:
-      return "[" + std::to_string(link.index) + "]";
+      return name.empty() ? "[" + std::to_string(link.index) + "]" : "." + name;
     case LinkKind::key:
       return link.name != nullptr ? "['" + name + "']" : "[" + number_key(link.key) + "]";
     case LinkKind::member:
