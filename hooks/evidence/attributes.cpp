@@ -4,10 +4,12 @@
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/variable_stores.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -212,18 +214,38 @@ bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Hold
   return true;
 }
 
-// A parameter that a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers,
-// self.gains):`. Tensors in such containers are another matter: they have been put there by whoever computed them.
+// Whether a step of an operand's history, where it was made perhaps, stands on a line or in a comprehension of it.
+bool was_made_on(const Inquiry& inquiry, std::size_t operand, const trace::Position& at) {
+  trace::LineageId id = inquiry.operands[operand].lineage;
+  for (int steps = 0; id != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    const trace::Position made = runtime.recorder->site(node.site).user;
+    const auto around = [](const trace::Position& one) {
+      return trace::function_around(runtime.recorder->string(one.function));
+    };
+    if (made.file == at.file && made.line <= at.line && at.line <= made.end_line && around(made) == around(at)) {
+      return true;
+    }
+    id = node.parent;
+  }
+  return false;
+}
+
+// What a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers, self.gains):`. Of
+// tensors that are no parameters, those that the line makes which stores the list: others have been put there later, by
+// whoever computed them.
 bool add_entry_of_module(const Inquiry& inquiry, std::size_t operand, const void* object) {
-  if (type_name(object) != "Parameter") return false;
+  const bool parameter = type_name(object) == "Parameter";
   for (const Holding& holding : inquiry.search.holdings_of(object)) {
     if (!is_entry(holding.link.kind)) continue;
     for (const Holding& outer : inquiry.search.holdings_of(holding.holder)) {
       if (outer.link.kind != LinkKind::attribute || !is_torch_module(outer.holder)) continue;
+      const auto stored = attribute_store(inquiry, operand, outer.holder, outer.link.name);
+      if (!parameter && !(stored && was_made_on(inquiry, operand, *stored))) continue;
       const std::string path = type_and(outer.holder, written(outer.link));
       inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path + written(holding.link));
-      const auto stored = attribute_store(inquiry, operand, outer.holder, outer.link.name);
       if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+      find_holder_move(inquiry, operand, outer.holder);
       return true;
     }
   }
@@ -246,6 +268,7 @@ void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
   if (found == nullptr || !is_torch_module(found->holder)) return;
   const std::string path = type_and(found->holder, written(found->link));
   inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path);
+  find_holder_move(inquiry, operand, found->holder);
   if (const auto position = attribute_store(inquiry, operand, found->holder, found->link.name)) {
     inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *position, path);
   }
@@ -271,7 +294,10 @@ void find_holder(const Inquiry& inquiry, std::size_t operand) {
     const auto kind =
         is_torch_module(holder) ? trace::EvidenceKind::held_by_module : trace::EvidenceKind::held_by_object;
     inquiry.found.add(kind, operand, {}, type_and(holder, path));
-    if (kind == trace::EvidenceKind::held_by_module) return find_own_apply(inquiry, operand, holder);
+    if (kind == trace::EvidenceKind::held_by_module) {
+      find_holder_move(inquiry, operand, holder);
+      return find_own_apply(inquiry, operand, holder);
+    }
     const bool partial = type_name(holder) == "functools.partial";
     const auto made = partial ? partial_made_at(inquiry, itself.link) : std::nullopt;
     if (made) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *made, type_and(holder, path));

@@ -1,13 +1,18 @@
 // The line that made the object which keeps an operand, where that is no code of the program: it gave the operand to a
 // module of torch's, or to functools.partial. And whether such a module moves what is no parameter or buffer of it.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_api.h"
+#include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
@@ -28,6 +33,18 @@ std::string name_of(const Link& link) {
   return link.name != nullptr ? std::string(text_of(link.name, buffer, sizeof buffer)) : std::string();
 }
 
+// The constructors of an object's class and of what that is derived from, without torch's.
+std::vector<trace::Position> constructors_of(const void* object) {
+  std::vector<trace::Position> found;
+  for (const void* function : functions_of_type(type_of(object))) {
+    const void* code = code_of_function(function);
+    const bool torch = (code_table.classify(code) & kTorchCode) != 0;
+    if (torch || !is_name(field<const void*>(code, code_members.name), "__init__")) continue;
+    found.push_back(position_of(code, 0));
+  }
+  return found;
+}
+
 }  // namespace
 
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
@@ -45,6 +62,25 @@ std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Lin
   const std::string name = name_of(keyword);
   if (name.empty()) return std::nullopt;
   return only_load(inquiry, "partial", [&](std::string_view line) { return gives_by_name(line, "partial", name); });
+}
+
+void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  for (int steps = 0; made.parent != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
+    made = runtime.recorder->lineage(made.parent);
+  }
+  if (made.how != trace::How::created) return;
+  const std::vector<trace::Position> constructors = constructors_of(module);
+  const auto constructs = [&](const trace::Position& at) {
+    return std::ranges::any_of(
+        constructors, [&](const trace::Position& one) { return one.file == at.file && one.function == at.function; });
+  };
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
+  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), constructs);
+  // A class without a constructor of the program's is called where the weight was made.
+  const auto call = constructors.empty() ? calls.begin() : outermost.base();
+  if (call == calls.end() || (!constructors.empty() && outermost == calls.rend())) return;
+  inquiry.found.add(trace::EvidenceKind::module_made_at, operand, *call, type_name(module));
 }
 
 void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module) {

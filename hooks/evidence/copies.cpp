@@ -20,6 +20,10 @@
 
 namespace devsan::hooks {
 
+bool by_module(const trace::Site& site) {
+  return runtime.recorder->string(site.innermost.file).ends_with("/torch/nn/modules/module.py");
+}
+
 namespace {
 
 constexpr std::size_t kMaxLookedAt = 64;
@@ -109,11 +113,6 @@ void find_keeper(const Inquiry& inquiry, std::size_t operand) {
     inquiry.found.add(trace::EvidenceKind::kept_from_before_move, operand, binding->at, binding->name + way.path);
     return;
   }
-}
-
-// nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
-bool by_module(const trace::Site& site) {
-  return runtime.recorder->string(site.innermost.file).ends_with("/torch/nn/modules/module.py");
 }
 
 // Whether a function returns what it copied on this line: at once, or by the variable that has it.
@@ -249,6 +248,19 @@ void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
     }
     return;
   }
+}
+
+// The copy of what an operand was computed from, and the calls that gave that to the functions which run.
+void find_source_copied(const Inquiry& inquiry, std::size_t operand) {
+  const Ancestor& ancestor = inquiry.search.ancestor(operand);
+  if (ancestor.place == kNoPlace || !ancestor.certain || ancestor.storage == nullptr) return;
+  const auto copy = find_copy(ancestor.storage, Copied::away);
+  if (!copy || !inquiry.is_wanted(operand, copy->device)) return;
+  const trace::Site& site = runtime.recorder->site(copy->site);
+  if (by_module(site)) return;
+  inquiry.found.add(trace::EvidenceKind::source_copied_at, operand, site.user,
+                    runtime.recorder->string(runtime.recorder->device_name(copy->device)));
+  add_calls_with(inquiry, operand, ancestor.place, trace::EvidenceKind::source_given_at);
 }
 
 }  // namespace devsan::hooks

@@ -102,6 +102,9 @@ std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_vie
 
 bool is_torch_module(const void* object) noexcept;
 
+// Whether a module's method made a copy there: nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
+bool by_module(const trace::Site& site);
+
 // The line that puts an operand, or what it was computed from, into the dictionary that holds it; none where several
 // do.
 std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t operand);
@@ -130,6 +133,9 @@ std::vector<InputHook> input_hooks_of(const void* module);
 std::optional<trace::Position> hook_registration(const Inquiry& inquiry, const void* hook_code,
                                                  const void* owner = nullptr);
 
+// The calls that gave the running functions what stands at a place of the search, or what it is reached through.
+void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t place, trace::EvidenceKind kind);
+
 // The collectors. Each adds what it finds about one operand.
 void find_binding(const Inquiry& inquiry, std::size_t operand);
 void find_given(const Inquiry& inquiry, std::size_t operand);
@@ -149,6 +155,8 @@ void find_moved_children(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_source_moved(const Inquiry& inquiry, std::size_t operand);
+void find_source_copied(const Inquiry& inquiry, std::size_t operand);
+void find_device_twin(const Inquiry& inquiry, std::size_t operand);
 void find_default_device(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
 void find_cache_key(const Inquiry& inquiry, std::size_t operand);
@@ -174,6 +182,10 @@ void find_restored(const Inquiry& inquiry, std::size_t operand);
 
 // Whether `module`, which keeps the operand as a plain attribute, has a method of its own that moves it with the rest.
 void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module);
+// Whether the weights of `module`, which keeps the operand as a plain attribute, were moved away from beside it.
+void find_holder_move(const Inquiry& inquiry, std::size_t operand, const void* module);
+// The call that made `module`, the outermost one around the operand, which is as old as that.
+void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* module);
 // Whether `module`, the outermost one around the operand, is a copy of one that is where the operand is.
 void find_module_copy(const Inquiry& inquiry, std::size_t operand, const void* module);
 // The only line of the program that makes a functools.partial with this keyword; none where several do.

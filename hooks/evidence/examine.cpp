@@ -31,6 +31,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_default_argument(inquiry, k);
   find_copied_away(inquiry, k);
   find_source_moved(inquiry, k);
+  find_source_copied(inquiry, k);
   find_moved_siblings(inquiry, k);
   find_own_move(inquiry, k);
   find_moved_children(inquiry, k);
@@ -71,6 +72,7 @@ void collect_of_other(const Inquiry& inquiry, std::size_t k) {
   find_closure_of_copy(inquiry, k);
   find_locals_elsewhere(inquiry, k);
   find_alone_on_device(inquiry, k);
+  find_device_twin(inquiry, k);
   find_returned(inquiry, k);
   find_collected(inquiry, k);
   find_restored(inquiry, k);

@@ -25,7 +25,10 @@ bool is_argument(const void* code, const std::string& name) {
 }  // namespace
 
 void find_given(const Inquiry& inquiry, std::size_t operand) {
-  std::uint32_t at = inquiry.search.sighting(operand).place;
+  add_calls_with(inquiry, operand, inquiry.search.sighting(operand).place, trace::EvidenceKind::given_at);
+}
+
+void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t at, trace::EvidenceKind kind) {
   if (at == kNoPlace) return;
   while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
   const Place& root = inquiry.search.place(at);
@@ -39,7 +42,7 @@ void find_given(const Inquiry& inquiry, std::size_t operand) {
     const void* caller = caller_of(frame);
     const auto handed = caller != nullptr ? given_by(files, caller, frame, name) : std::nullopt;
     if (!handed) return;
-    inquiry.found.add(trace::EvidenceKind::given_at, operand, handed->at, handed->text);
+    inquiry.found.add(kind, operand, handed->at, handed->text);
     name = handed->text;
     frame = caller;
   }

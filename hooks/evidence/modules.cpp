@@ -16,6 +16,7 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -184,16 +185,47 @@ class MovedChildren final : public LinkVisitor {
   bool others_ = false;
 };
 
-// `other.name = module.name`: a module of that name in another object.
-void add_shares(std::vector<Candidate>& candidates, const void* code, const void* name) {
+// "learner.encoder" of `learner.encoder if shared else build()`.
+bool gives_attribute(std::string_view value, std::string_view name) {
+  constexpr std::string_view kIf = " if ";
+  constexpr std::string_view kElse = " else ";
+  const std::size_t condition = value.find(kIf);
+  const std::size_t other = condition != value.npos ? value.find(kElse, condition) : value.npos;
+  if (other != value.npos) {
+    return gives_attribute(value.substr(0, condition), name) ||
+           gives_attribute(value.substr(other + kElse.size()), name);
+  }
+  const std::string_view path = trimmed(value);
+  const std::size_t dot = path.rfind('.');
+  const auto belongs = [](char c) {
+    return trace::is_word(c) || std::string_view(".[]'\"").find(c) != std::string_view::npos;
+  };
+  return dot != path.npos && dot > 0 && path.substr(dot + 1) == name && std::ranges::all_of(path, belongs);
+}
+
+// `other.name = module.name`: the module of that name goes to another object, by the same name or by others.
+struct Shares {
+  std::vector<Candidate> by_name;
+  std::vector<Candidate> renamed;
+};
+
+void add_shares(Shares& shares, const void* code, const void* name) {
   if (!mentions(code, name)) return;
   const ByteCode byte_code(code);
+  char buffers[3][256];
+  const std::string_view wanted = text_of(name, buffers[0], sizeof buffers[0]);
   const auto& all = byte_code.instructions();
-  for (std::size_t k = 2; k < all.size(); ++k) {
+  SourceFiles files;
+  for (std::size_t k = 1; k < all.size(); ++k) {
     if (all[k].operation != Operation::store_attribute || all[k - 1].operation != Operation::load_variable) continue;
-    const Instruction& value = all[k - 2];
-    if (value.operation != Operation::load_attribute || !same_name(value.operand, name)) continue;
-    candidates.push_back({position_of(code, all[k].offset), true});
+    const trace::Position at = position_of(code, all[k].offset);
+    const SourceLines lines(files.whole(at.file));
+    const std::string receiver(text_of(all[k - 1].operand, buffers[1], sizeof buffers[1]));
+    const std::string target = receiver + "." + std::string(text_of(all[k].operand, buffers[2], sizeof buffers[2]));
+    const auto value = assigned_to(statement_at(lines, at.line), target);
+    // A second name in the same object gives it to nobody.
+    if (!value || !gives_attribute(*value, wanted) || value->starts_with(receiver + ".")) continue;
+    (same_name(all[k].operand, name) ? shares.by_name : shares.renamed).push_back({at, true});
   }
 }
 
@@ -203,8 +235,9 @@ void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr) return;
   for (const Holding* at : inquiry.search.outwards(inquiry.search.parent_module(owner->holder))) {
-    std::vector<Candidate> candidates;
-    for (const void* code : inquiry.own_code.code()) add_shares(candidates, code, at->link.name);
+    Shares shares;
+    for (const void* code : inquiry.own_code.code()) add_shares(shares, code, at->link.name);
+    const std::vector<Candidate>& candidates = shares.by_name.empty() ? shares.renamed : shares.by_name;
     if (candidates.empty()) continue;
     const auto position = choose(inquiry, operand, candidates);
     if (position) {
@@ -265,6 +298,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   }
   find_unregistered(inquiry, operand, root);
   find_module_binding(inquiry, operand, root);
+  find_module_made(inquiry, operand, root);
   find_module_copy(inquiry, operand, root);
   if (find_weights_elsewhere(inquiry, operand, root)) find_part_of_model(inquiry, operand, owner->holder);
 }

@@ -32,6 +32,14 @@ bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept {
   return is_cpu_scalar(tensor, TensorFields::device(tensor));
 }
 
+// Those that are asked for their sizes by Python's code have none to compare.
+bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexcept {
+  const auto plain = [](const c10::TensorImpl* tensor) {
+    return !tensor->is_python_dispatch() && tensor->has_storage();
+  };
+  return plain(one) && plain(other) && one->sizes() == other->sizes();
+}
+
 bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept {
   return is_cuda(TensorFields::device(tensor));
 }

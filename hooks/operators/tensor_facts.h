@@ -30,6 +30,7 @@ DeviceKey device_of(const c10::TensorImpl* tensor) noexcept;
 trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept;
 // Whether it may lie on the CPU beside operands that are elsewhere.
 bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept;
+bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexcept;
 bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept;
 // Never null: where it has none, the undefined tensor.
 const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept;

@@ -7,20 +7,39 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// The move of a module that brought the odd operand, or what it was computed with, from beside the attribute; null
+// without one.
+const Frame* move_of_met(const Pair& pair) {
+  const LineageStep* move = newest_move_of(pair.odd);
+  const bool left = move != nullptr && moves_module(*move) && was_on(pair.odd, pair.wanted.device);
+  return left ? &move->at : nullptr;
+}
+
+// The same of the weights of the module that keeps the attribute: the odd operand may be new.
+const Frame* move_of_holder(const Pair& pair) {
+  const Evidence* moved = evidence_of(pair.wanted, trace::EvidenceKind::holder_moved_at);
+  return moved != nullptr && moved->text == pair.odd.device ? &moved->at : nullptr;
+}
+
+}  // namespace
 
 std::optional<Explanation> module_left_attribute(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   const Evidence* held = evidence_of(pair->wanted, trace::EvidenceKind::held_by_module);
-  const LineageStep* move = newest_move_of(pair->odd);
-  const bool left = move != nullptr && moves_module(*move) && was_on(pair->odd, pair->wanted.device);
-  const Frame* place = held != nullptr && left ? attribute_place(pair->wanted, *held, finding) : nullptr;
+  const Frame* met = move_of_met(*pair);
+  const Frame* move = met != nullptr ? met : move_of_holder(*pair);
+  const Frame* place = held != nullptr && move != nullptr ? attribute_place(pair->wanted, *held, finding) : nullptr;
   if (place == nullptr || !pair->odd.on_cpu() || same_function(*place, *finding.where)) return std::nullopt;
+  const bool entry = held->text.ends_with(']');
   return Explanation{
       cause_at(*place, pair->wanted,
-               mention_first(pair->wanted) + " is a plain attribute of the module `" + type_of_path(held->text) +
-                   "`, stored here on " + pair->wanted.device + ". " + short_place(move->at) +
-                   " has taken what it meets to " + spoken_device(pair->odd.device) +
+               mention_first(pair->wanted) + (entry ? " is an entry of" : " is") +
+                   " a plain attribute of the module `" + type_of_path(held->text) + "`, stored here on " +
+                   pair->wanted.device + ". " + short_place(*move) + " has taken " +
+                   (met != nullptr ? "what it meets" : "the module") + " to " + spoken_device(pair->odd.device) +
                    " since: that moves its parameters and buffers only."),
       register_as_buffer(*place, attribute_of_path(held->text))};
 }

@@ -1,6 +1,7 @@
 // Parameters and buffers move with their module. One that stayed behind belongs to a module that `.to()` never reached:
 // made and used apart from the model, as a loss is, or put into it after the move.
 #include <algorithm>
+#include <array>
 
 #include "report/call_text.h"
 #include "report/frames.h"
@@ -11,6 +12,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -246,6 +248,36 @@ std::optional<Explanation> copied_unmoved(const Operand& stayed, const Operand& 
                          "Move `" + original->text + "` with `.to('" + tensor.device + "')` before it is copied."}};
 }
 
+// `for name, loss in losses.items():`, the same in a comprehension, `loss = losses["l1"]` and `losses.get("l1")`: the
+// variable is one more name for what a container or another object has.
+bool takes_out(const Evidence& bound) {
+  const std::string_view line = bound.at.source;
+  if (only_takes_apart(line)) return true;
+  constexpr std::string_view kFor = "for ";
+  for (std::size_t at = find_name(line, "for"); at != line.npos; at = find_name(line, "for", at + 1)) {
+    const std::size_t in = line.find(" in ", at);
+    if (in != line.npos && find_name(line.substr(at + kFor.size(), in - at - kFor.size()), bound.text) != line.npos) {
+      return true;
+    }
+  }
+  const auto assignment = split_assignment(line);
+  const auto call = assignment ? split_call(assignment->value) : std::nullopt;
+  constexpr std::array<std::string_view, 3> kTakers = {"get", "pop", "popleft"};
+  return call && !call->receiver.empty() && trace::calls_method(assignment->value, kTakers);
+}
+
+// The line that made the module, where the one that names it has only taken it out of something.
+std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                         const Finding& finding) {
+  const Evidence* made = place_of(stayed, trace::EvidenceKind::module_made_at, finding);
+  if (bound == nullptr || made == nullptr || same_line(made->at, bound->at) || !takes_out(*bound)) return std::nullopt;
+  return Explanation{cause_at(made->at, stayed,
+                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a `" +
+                                  made->text + "` that is made in this line, on the CPU. Nothing has moved it since, " +
+                                  short_place(bound->at) + " takes it as it is."),
+                     move_module_where_made(made->at, tensor.device)};
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -274,6 +306,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
+  if (auto taken = made_and_kept(*stayed, *tensor, bound, finding)) return taken;
   const LineageStep* birth = birth_of(*stayed);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
   if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);

@@ -1,5 +1,9 @@
 // One line gives a function a copy that it moves for that call, `encode(x.to(device))`; another line gives the same
 // function the value as it is.
+#include <string>
+#include <string_view>
+
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -10,32 +14,65 @@
 namespace devsan::report::why {
 namespace {
 
-// "self.vision" of the call in `self.vision(images.to(dev))` that is given what this position copies; empty where the
-// copy goes elsewhere.
+// "image=" of `self.vision(ids, image=images.to(dev))` where the copy is at `at`: how it is given by a name. Empty
+// where it is not.
+std::string_view keyword_before(std::string_view text, std::size_t at) {
+  std::size_t begin = at > 0 && text[at - 1] == '=' ? at - 1 : at;
+  while (begin < at && begin > 0 && trace::is_word(text[begin - 1])) --begin;
+  const bool argument = begin > 0 && std::string_view("(, ").find(text[begin - 1]) != std::string_view::npos;
+  return argument ? text.substr(begin, at - begin) : std::string_view();
+}
+
+// The bracket that is open at a place of a text; npos without one.
+std::size_t open_bracket(std::string_view text, std::size_t at) {
+  int depth = 0;
+  while (at-- > 0) {
+    if (std::string_view(")]}").find(text[at]) != std::string_view::npos) ++depth;
+    if (std::string_view("([{").find(text[at]) != std::string_view::npos && --depth < 0) return at;
+  }
+  return std::string_view::npos;
+}
+
+// "self.vision" of the call in `self.vision(images.to(dev))` and in `self.vision(ids, image=images.to(dev))` that is
+// given what this position copies, as its first argument or by a name; empty where the copy goes elsewhere.
 std::string given_to(const Frame& copy) {
   const std::string moved = call_at(copy);
   const std::size_t at = moved.empty() ? std::string::npos : copy.source.find(moved);
-  if (at == std::string::npos || at < 2 || copy.source[at - 1] != '(') return "";
-  std::size_t begin = at - 1;
+  if (at == std::string::npos) return "";
+  const std::size_t open = open_bracket(copy.source, at);
+  if (open == std::string::npos || copy.source[open] != '(') return "";
+  if (open + 1 != at && keyword_before(copy.source, at).empty()) return "";
+  std::size_t begin = open;
   const auto belongs = [](char c) { return trace::is_word(c) || c == '.'; };
   while (begin > 0 && belongs(copy.source[begin - 1])) --begin;
-  return copy.source.substr(begin, at - 1 - begin);
+  return copy.source.substr(begin, open - begin);
 }
 
-}  // namespace
+// Whether the call at a position, which may go on over several lines, is one of a function by this name.
+bool calls(const Frame& place, const std::string& callee) {
+  const std::string call = call_at(place);
+  if (!call.empty()) return call.starts_with(callee + "(");
+  const std::size_t at = find_name(place.source, callee);
+  return at != std::string::npos && place.source.compare(at + callee.size(), 1, "(") == 0;
+}
 
-std::optional<Explanation> moved_for_other_call(const Finding& finding) {
-  const auto pair = pair_of(finding);
-  const Evidence* copy = pair ? place_of(pair->odd, trace::EvidenceKind::copied_away, finding) : nullptr;
+// What tells of the copy, and of the calls that gave the tensor itself.
+struct Kinds {
+  trace::EvidenceKind copied;
+  trace::EvidenceKind given;
+};
+
+std::optional<Explanation> given_unmoved(const Pair& pair, const Kinds& kinds, const Finding& finding) {
+  const Evidence* copy = place_of(pair.odd, kinds.copied, finding);
   const std::string callee = copy != nullptr ? given_to(copy->at) : "";
-  if (callee.empty() || copy->text != pair->wanted.device) return std::nullopt;
-  for (const Evidence& given : pair->odd.evidence) {
-    if (given.kind != trace::EvidenceKind::given_at || !is_changeable(given.at, finding)) continue;
-    if (same_line(given.at, copy->at) || !call_at(given.at).starts_with(callee + "(")) continue;
+  if (callee.empty() || copy->text != pair.wanted.device) return std::nullopt;
+  for (const Evidence& given : pair.odd.evidence) {
+    if (given.kind != kinds.given || !is_changeable(given.at, finding) || same_line(given.at, copy->at)) continue;
+    if (!calls(given.at, callee)) continue;
     return Explanation{
-        cause_at(given.at, pair->odd,
+        cause_at(given.at, pair.odd,
                  "This line gives `" + given.text + "` to `" + callee + "` as it is, on " +
-                     spoken_device(pair->odd.device) + "; " + short_place(copy->at) + " gives it a copy on " +
+                     spoken_device(pair.odd.device) + "; " + short_place(copy->at) + " gives it a copy on " +
                      copy->text + ", which leaves the tensor itself where it is."),
         Fix{given.at.file, given.at.line,
             "Move it for this call, too: `" +
@@ -43,6 +80,17 @@ std::optional<Explanation> moved_for_other_call(const Finding& finding) {
                 "')`; or keep the copy."}};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Explanation> moved_for_other_call(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair) return std::nullopt;
+  constexpr Kinds kItself = {trace::EvidenceKind::copied_away, trace::EvidenceKind::given_at};
+  constexpr Kinds kSource = {trace::EvidenceKind::source_copied_at, trace::EvidenceKind::source_given_at};
+  if (auto itself = given_unmoved(*pair, kItself, finding)) return itself;
+  return given_unmoved(*pair, kSource, finding);
 }
 
 }  // namespace devsan::report::why

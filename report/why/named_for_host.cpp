@@ -23,7 +23,7 @@ bool says_host(std::string_view name) {
     for (std::size_t at = name.find(word); at != name.npos; at = name.find(word, at + 1)) {
       const std::size_t behind = at + word.size();
       const bool begins = at == 0 || name[at - 1] == '_' || name[at - 1] == '.';
-      // `host_ids` may well be those of a machine.
+      // `host_ids` may well be those of a machine, unless there are `ids` beside them.
       const bool last = behind == name.size() || name[behind] == '[';
       const bool ends = last || (word == "cpu" && name[behind] == '_');
       if (begins && ends) return true;
@@ -39,7 +39,8 @@ std::optional<Explanation> named_for_host(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
   const Operand& named = pair->wanted;
-  if (!says_host(named.name) || says_host(pair->odd.name) || is_weight(named)) return std::nullopt;
+  const bool says = says_host(named.name) || evidence_of(named, trace::EvidenceKind::device_twin) != nullptr;
+  if (!says || says_host(pair->odd.name) || is_weight(named)) return std::nullopt;
   const LineageStep* arrival = arrival_of(named);
   if (arrival == nullptr || !is_changeable(arrival->at, finding)) return std::nullopt;
   const bool moved = arrival->how == trace::How::moved;

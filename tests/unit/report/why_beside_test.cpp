@@ -37,6 +37,21 @@ TEST_CASE("What is moved for one call of a function is to be moved for the other
     given.at = line(44, "main", "    b = self.net.encode(images)", "self.net.encode(images)");
     CHECK(explained(finding).rule == "moved_for_other_call");
   }
+  SECTION("also by a name, or in a call that goes on over several lines") {
+    copy.at = line(41, "main", "    a = encode(4, image=images.to(dev))", "images.to(dev)");
+    CHECK(cause_line(explained(finding)) == 44);
+    given.at = line(44, "main", "    b = encode(4,");
+    given.at.end_line = 45;
+    CHECK(cause_line(explained(finding)) == 44);
+    copy.at = line(41, "main", "    a = encode(4, size == images.to(dev))", "images.to(dev)");
+    CHECK(explained(finding).rule != "moved_for_other_call");
+  }
+  SECTION("also where something is computed of it before it is missed") {
+    copy.kind = EvidenceKind::source_copied_at;
+    CHECK(explained(finding).rule != "moved_for_other_call");
+    given.kind = EvidenceKind::source_given_at;
+    CHECK(explained(finding).rule == "moved_for_other_call");
+  }
   SECTION("not where another function is called") {
     given.at = line(44, "main", "    b = encode_all(images)", "encode_all(images)");
     CHECK(explained(finding).rule != "moved_for_other_call");

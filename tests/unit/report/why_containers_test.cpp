@@ -220,6 +220,35 @@ TEST_CASE("Who keeps what was read to the host as it came has to move it") {
   }
 }
 
+// A weight of `loss`, which a line takes out of a container that line 21 has made it for.
+Finding taken_loss(const char* source) {
+  Finding finding = add("self.filters", NameKind::buffer);
+  odd(finding).lineage = {
+      created(line(8, "Texture.__init__", "        self.register_buffer('filters', torch.ones(4))"))};
+  find(odd(finding), EvidenceKind::module_bound_at, line(33, "Trainer.step", source), "loss");
+  find(odd(finding), EvidenceKind::module_made_at, line(21, "Trainer.__init__", "            'texture': Texture(),"),
+       "Texture");
+  return finding;
+}
+
+TEST_CASE("A module that is an entry of a container is to be moved where it is made") {
+  for (const char* source :
+       {"        for name, loss in self.losses.items():", "        return sum(loss(x) for loss in self.losses)",
+        "        loss = self.losses['texture']", "        loss = self.losses.get(name, None)"}) {
+    const Finding told = explained(taken_loss(source));
+    CAPTURE(source);
+    CHECK(told.rule == "module_not_moved");
+    CHECK(cause_line(told) == 21);
+    CHECK(says(told, "model.py:33 takes it as it is"));
+  }
+  SECTION("not where the line that names it makes it, in whatever way") {
+    for (const char* source : {"        loss = build(texture=True)", "        total = sum(f(k) for k in loss)"}) {
+      CAPTURE(source);
+      CHECK(cause_line(explained(taken_loss(source))) == 33);
+    }
+  }
+}
+
 }  // namespace
 TEST_CASE("What a function returns as it is, beside what it moves, is told of at the return") {
   Finding finding = add("ratios");

@@ -126,6 +126,12 @@ TEST_CASE("A name for the host is followed to a line that can be changed") {
   CHECK_THAT(told.root_cause->why, Contains("`counts_host` says by its name") && Contains("begins in this line on "));
   CHECK(told.fix->text == "Make it on the CPU in this line.");
 
+  SECTION("also at its beginning, with a counterpart on the device beside it") {
+    wanted(finding).name = "self.host_counts";
+    CHECK(rule_of(finding) != "named_for_host");
+    find(wanted(finding), EvidenceKind::device_twin, {}, "counts");
+    CHECK(rule_of(finding) == "named_for_host");
+  }
   SECTION("not in a library") {
     wanted(finding).lineage = {created(library_line(9, "count", "    return torch.zeros(4)"), "cuda:0")};
     CHECK(rule_of(finding) != "named_for_host");

@@ -65,6 +65,24 @@ TEST_CASE("An attribute that stays on the accelerator when its module leaves is 
   }
 }
 
+TEST_CASE("An attribute that stays is to be a buffer where what it meets is new, and its module has left") {
+  Finding finding = left_attribute();
+  odd(finding).name = "rows";
+  odd(finding).is = NameKind::local;
+  odd(finding).lineage = {created(line(52, "main", "    rows = torch.ones(8)", "torch.ones(8)"))};
+  CHECK(rule_of(finding) != "module_left_attribute");
+  find(wanted(finding), EvidenceKind::holder_moved_at, kMove, "cpu");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_left_attribute");
+  CHECK(cause_line(told) == 9);
+  CHECK_THAT(told.root_cause->why, Contains("model.py:50 has taken the module to the CPU since"));
+
+  SECTION("not where the module has gone elsewhere") {
+    wanted(finding).evidence.back().text = "cuda:1";
+    CHECK(rule_of(finding) != "module_left_attribute");
+  }
+}
+
 // `codec.codebook`, of a module that moves such attributes by itself.
 Finding moves_its_own() {
   Finding finding = add("codec.codebook", NameKind::attribute);

@@ -1,0 +1,62 @@
+// A module that was moved away from a tensor which it keeps as a plain attribute: its weights went, and that stayed.
+#include <optional>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/runtime.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// The newest copy in the history of a weight, if it brought that from the operand's device to where it is missed.
+std::optional<trace::LineageNode> move_of(const Inquiry& inquiry, std::size_t operand, const c10::TensorImpl& weight) {
+  const c10::StorageImpl* storage = storage_of(&weight);
+  if (storage == nullptr || !inquiry.is_wanted(operand, device_slot_of(&weight))) return std::nullopt;
+  trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
+  for (int steps = 0; node.how == trace::How::derived && steps < trace::kMaxLineageDepth; ++steps) {
+    node = runtime.recorder->lineage(node.parent);
+  }
+  if (node.how != trace::How::moved || !by_module(runtime.recorder->site(node.site))) return std::nullopt;
+  trace::LineageId before = node.parent;
+  for (int steps = 0; before != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
+    const trace::LineageNode older = runtime.recorder->lineage(before);
+    if (older.device == inquiry.operands[operand].device) return node;
+    before = older.parent;
+  }
+  return std::nullopt;
+}
+
+// The one line that moved all weights at and below a module; `any` tells whether there are any.
+std::optional<trace::LineageNode> move_of_all(const Inquiry& inquiry, std::size_t operand, const void* module,
+                                              bool& any) {
+  std::optional<trace::LineageNode> found;
+  bool together = true;
+  visit_weights(inquiry.search, module, [&](const c10::TensorImpl& weight) {
+    any = true;
+    const auto moved = move_of(inquiry, operand, weight);
+    const auto place = [](const trace::LineageNode& node) { return runtime.recorder->site(node.site).user; };
+    together = moved && (!found || same_line(place(*found), place(*moved)));
+    found = moved;
+    return together;
+  });
+  return together ? found : std::nullopt;
+}
+
+}  // namespace
+
+void find_holder_move(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  bool any = false;
+  auto moved = move_of_all(inquiry, operand, module, any);
+  for (const Holding* around : inquiry.search.outwards(inquiry.search.parent_module(module))) {
+    if (any) break;  // a module without weights goes with the one that it is a part of
+    moved = move_of_all(inquiry, operand, around->holder, any);
+  }
+  if (!moved) return;
+  inquiry.found.add(trace::EvidenceKind::holder_moved_at, operand, runtime.recorder->site(moved->site).user,
+                    runtime.recorder->string(runtime.recorder->device_name(moved->device)));
+}
+
+}  // namespace devsan::hooks
