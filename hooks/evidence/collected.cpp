@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
@@ -12,6 +13,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/python/waiting_calls.h"
 #include "hooks/source/python_calls.h"
+#include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
 
@@ -22,7 +24,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kJoins = {"cat",    "concat", "concatenate", "stack",
                                                     "vstack", "hstack", "dstack",      "column_stack"};
 constexpr std::array<std::string_view, 4> kBrings = {"cpu", "numpy", "tolist", "item"};
-constexpr std::string_view kAppend = ".append(";
 
 // "scores" of `torch.cat(scores, dim=0)`; empty for any other call, and for what is no name, attribute or entry.
 std::string list_joined(std::string_view code) {
@@ -32,20 +33,6 @@ std::string list_joined(std::string_view code) {
   if (std::ranges::find(kJoins, function) == kJoins.end()) return "";
   const std::string& list = call->arguments.front();
   return device_reference(list) == list || entry_reference(list) ? list : std::string();
-}
-
-// "scores" and "model(x)" of `scores.append(model(x))`.
-struct Appended {
-  std::string list;
-  std::string value;
-};
-std::optional<Appended> appended_by(const std::string& statement) {
-  const std::size_t at = statement.find(kAppend);
-  if (at == statement.npos || statement.find('=') < at || statement.find('(') < at) return std::nullopt;
-  const std::size_t open = at + kAppend.size() - 1;
-  const std::size_t closing = closing_of(statement, open);
-  if (closing + 1 != statement.size()) return std::nullopt;
-  return Appended{statement.substr(0, at), statement.substr(open + 1, closing - open - 1)};
 }
 
 // The loop that fills a list, by the text of its function, or of its type for a list that `self` keeps.
@@ -58,11 +45,11 @@ class Collection {
     const int head = type != 0 ? type : definition;
     const int end = head != 0 ? end_of_block(lines, at.line, head) : lines.count();
     for (int k = head + 1; k <= end; ++k) {
-      const auto appended = appended_at(k);
-      if (!appended || appended->list != list || (head == 0 && enclosing_line(lines, k, "def ") != 0)) continue;
+      const auto put = put_at(k);
+      if (!put || put->container != list || (head == 0 && enclosing_line(lines, k, "def ") != 0)) continue;
       ++count_;
       line_ = k;
-      value_ = appended->value;
+      value_ = put->value;
     }
   }
 
@@ -78,18 +65,22 @@ class Collection {
     const int head = std::max(loop, method);
     const int end = end_of_block(lines_, line_, head);
     for (int k = head + 1; k <= end; ++k) {
-      const auto other = k != line_ ? appended_at(k) : std::nullopt;
+      const auto other = k != line_ ? put_at(k) : std::nullopt;
       if (other && brings(k, other->value)) return k;
     }
     return 0;
   }
 
-  std::string list_at(int line) const { return appended_at(line)->list; }
+  std::string list_at(int line) const { return put_at(line)->container; }
 
  private:
-  std::optional<Appended> appended_at(int line) const {
-    if (lines_[line].find(kAppend) == std::string_view::npos) return std::nullopt;
-    return appended_by(statement_at(lines_, line));
+  // What a line puts into a list; entries of a dictionary are no list.
+  std::optional<ContainerPut> put_at(int line) const {
+    if (is_blank(lines_[line])) return std::nullopt;
+    for (ContainerPut& put : puts_in(statement_at(lines_, line))) {
+      if (put.key.empty()) return std::move(put);
+    }
+    return std::nullopt;
   }
 
   static bool brings(std::string_view text) {

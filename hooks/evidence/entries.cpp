@@ -1,18 +1,21 @@
 // Where the entries of the container that holds an operand are put there: `frames.append(x)`, `self.cache[key] = x`.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/evidence/neighbours.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/python_puts.h"
+#include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
@@ -50,6 +53,26 @@ bool may_be(const Instruction& subscript, const Link& entry) {
          !is_text(subscript.operand) || same_name(subscript.operand, entry.name);
 }
 
+// Whether `written` is the container by its name: of an attribute whatever comes before it.
+bool names(std::string_view written, const Link& container) {
+  char buffer[256];
+  const std::string_view name = text_of(container.name, buffer, sizeof buffer);
+  if (container.kind != LinkKind::attribute) return written == name;
+  return written.ends_with(name) && written.substr(0, written.size() - name.size()).ends_with('.');
+}
+
+// What a statement puts into the container, where that may be the entry; none where its text does not tell.
+std::optional<ContainerPut> put_by(const std::string& statement, const Link& container, const Link& entry) {
+  char buffer[256];
+  const bool named = entry.kind == LinkKind::key && entry.name != nullptr;
+  const std::string_view key = named ? text_of(entry.name, buffer, sizeof buffer) : std::string_view();
+  for (ContainerPut& put : puts_in(statement)) {
+    const std::string_view other = text_of_key(put.key);
+    if (names(put.container, container) && (key.empty() || other.empty() || other == key)) return std::move(put);
+  }
+  return std::nullopt;
+}
+
 // `container` is an attribute, or a variable.
 void add_puts(Puts& puts, const void* code, const Link& container, const Link& entry) {
   const bool attribute = container.kind == LinkKind::attribute;
@@ -57,16 +80,24 @@ void add_puts(Puts& puts, const void* code, const Link& container, const Link& e
   const Operation load = attribute ? Operation::load_attribute : Operation::load_variable;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
+  SourceFiles files;
+  std::optional<SourceLines> lines;
   for (std::size_t k = 0; k < all.size(); ++k) {
     if (all[k].operation != load || !same_name(all[k].operand, container.name)) continue;
+    const trace::Position at = position_of(code, all[k].offset);
     const bool method = loads(all, k + 1, Operation::load_attribute) &&
                         std::ranges::any_of(kPuts, [&](auto name) { return is_name(all[k + 1].operand, name); });
     const bool item = loads(all, k + 2, Operation::store_item) && may_be(all[k + 1], entry);
     if (method) {
-      puts.add(position_of(code, all[k].offset), gives_variable(all, k + 2));
+      puts.add(at, gives_variable(all, k + 2));
     } else if (item) {
       const std::size_t value = attribute ? 2 : 1;  // in front of what leads to the container
-      puts.add(position_of(code, all[k].offset), k >= value && loads(all, k - value, Operation::load_variable));
+      puts.add(at, k >= value && loads(all, k - value, Operation::load_variable));
+    } else {
+      // `self.kept += [x]` and its kin have no such shape.
+      if (!lines) lines.emplace(files.whole(at.file));
+      const auto put = put_by(statement_at(*lines, at.line), container, entry);
+      if (put) puts.add(at, is_identifier(put->value));
     }
   }
 }
@@ -154,40 +185,28 @@ std::optional<trace::Position> only_store_of_key(const Inquiry& inquiry, const v
   return found;
 }
 
-// How many of a dictionary's own tensors are on each device.
-class Neighbours final : public LinkVisitor {
- public:
-  Neighbours(const ObjectSearch& search, const void* own) : search_(search), own_(own) {}
-  bool link(const Link&, void* object) override {
-    const c10::TensorImpl* tensor = object != own_ ? search_.tensor_at(object) : nullptr;
-    if (tensor != nullptr) ++counts_[device_slot_of(tensor)];
-    all_ += tensor != nullptr;
-    return ++looked_at_ < kMaxEntries;
-  }
-  std::size_t on(trace::DeviceSlot device) const { return counts_.contains(device) ? counts_.at(device) : 0; }
-  std::size_t all() const { return all_; }
-
- private:
-  static constexpr std::size_t kMaxEntries = 256;
-  const ObjectSearch& search_;
-  const void* const own_;
-  std::map<trace::DeviceSlot, std::size_t> counts_;
-  std::size_t all_ = 0;
-  std::size_t looked_at_ = 0;
-};
-
 void find_neighbours(const Inquiry& inquiry, std::size_t operand, const Place& dict) {
-  constexpr std::size_t kSeveral = 2;
-  Neighbours neighbours(inquiry.search, inquiry.object_of(operand));
+  Neighbours neighbours(inquiry, operand);
   visit_links(dict.object, neighbours);
-  for (const trace::OperandRecord& other : inquiry.operands) {
-    const std::size_t there = neighbours.on(other.device);
-    if (other.device == inquiry.operands[operand].device || there < kSeveral || there * 2 <= neighbours.all()) continue;
-    const std::string device(runtime.recorder->string(runtime.recorder->device_name(other.device)));
-    inquiry.found.add(trace::EvidenceKind::entries_elsewhere, operand, {},
-                      device + " " + std::to_string(there) + " of " + std::to_string(neighbours.all()));
-    return;
+  neighbours.report();
+}
+
+// A line puts a variable there that its function has computed, as another operand shows, which was made where the
+// variable got its value. An operand that was made elsewhere has not come by that line.
+bool puts_computed(const Inquiry& inquiry, std::size_t operand, const trace::Position& at) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  const int definition = enclosing_line(lines, at.line, "def ");
+  for (const ContainerPut& put : puts_in(statement_at(lines, at.line))) {
+    const std::vector<int> given = assignments_of(lines, put.value, definition + 1, at.line);
+    if (given.empty()) continue;
+    const auto made_there = [&](const trace::OperandRecord& one) {
+      const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(one.lineage).site).user;
+      return made.file == at.file && goes_on_to(lines, given.back(), made.line);
+    };
+    if (!made_there(inquiry.operands[operand]) && std::ranges::any_of(inquiry.operands, made_there)) return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -235,9 +254,13 @@ void find_entry_puts(const Inquiry& inquiry, std::size_t operand) {
   if (inquiry.search.is_root(sighting.place)) return find_put_of_variable(inquiry, operand, sighting.place);
   const Place& entry = inquiry.search.place(sighting.place);
   if (!is_entry(entry.link.kind)) return;
-  const Puts puts = puts_of(inquiry, {entry.link, entry.parent});
+  Puts puts = puts_of(inquiry, {entry.link, entry.parent});
   auto at = choose(inquiry, operand, puts.all);
   if (!at) at = choose(inquiry, operand, puts.plain);
+  if (!at) {
+    std::erase_if(puts.plain, [&](const Candidate& one) { return puts_computed(inquiry, operand, one.at); });
+    at = choose(inquiry, operand, puts.plain);
+  }
   const bool named = entry.link.kind == LinkKind::key && entry.link.name != nullptr;
   if (!at && puts.all.empty() && named) at = only_store_of_key(inquiry, entry.link.name);
   if (is_dict(inquiry.search.place(entry.parent).object)) {

@@ -6,6 +6,7 @@
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 
 namespace devsan::hooks {
@@ -38,10 +39,11 @@ int line_that_fills(const SourceLines& lines, int definition, const std::string&
     if (is_blank(lines[k])) continue;
     if (indentation(lines[k]) <= indentation(lines[type])) break;
     if (lines[k].find(attribute) == std::string_view::npos) continue;
-    const auto store = entry_stored(statement_at(lines, k));
-    if (!store || store->container != attribute) continue;
-    if (found != 0 || !brings_to_host(store->value)) return 0;
-    found = k;
+    for (const ContainerPut& put : puts_in(statement_at(lines, k))) {
+      if (put.key.empty() || put.container != attribute) continue;
+      if ((found != 0 && found != k) || !brings_to_host(put.value)) return 0;
+      found = k;
+    }
   }
   return found;
 }

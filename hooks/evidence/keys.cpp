@@ -3,14 +3,17 @@
 // the entry, so that it serves operators of a backward, too.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/words.h"
@@ -54,6 +57,14 @@ Said said_of_device(const std::string& text) {
   return rest.size() < text.size() ? Said::type : Said::nothing;
 }
 
+// What a statement stores as an entry, with its key.
+std::optional<ContainerPut> entry_put(const SourceLines& lines, int line) {
+  for (ContainerPut& put : puts_in(statement_at(lines, line))) {
+    if (!put.key.empty()) return std::move(put);
+  }
+  return std::nullopt;
+}
+
 // The function around a line, as far as a cache is filled in it.
 class CachingFunction {
  public:
@@ -72,11 +83,11 @@ class CachingFunction {
   // The line that stores what was made on `line`: the same, or a later one that stores the variable.
   int store_of(int line) const {
     for (int k = line; k > begin_ && line - k < kMaxStatementLines; --k) {
-      if (goes_on_to(lines_, k, line) && entry_stored(statement_at(lines_, k))) return k;
+      if (goes_on_to(lines_, k, line) && entry_put(lines_, k)) return k;
     }
     const std::string made = variable_at(line);
     for (int k = line + 1; !made.empty() && k < end_; ++k) {
-      const auto entry = entry_stored(statement_at(lines_, k));
+      const auto entry = entry_put(lines_, k);
       if (entry && has_word(entry->value, made)) return k;
     }
     return 0;
@@ -156,7 +167,7 @@ class CachingFunction {
 // Says of an entry that is stored at `line` where its key is made, if that leaves the device out, or its index.
 void add_key(const SourceLines& lines, const CachingFunction& function, trace::StringId file, int line,
              std::size_t operand, EvidenceList& found) {
-  const auto entry = entry_stored(statement_at(lines, line));
+  const auto entry = entry_put(lines, line);
   if (!entry || !function.looks_up(entry->container)) return;
   std::string value;
   const int made = is_identifier(entry->key) ? function.only_assignment(entry->key, value) : 0;

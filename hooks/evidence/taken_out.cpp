@@ -8,6 +8,7 @@
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
 
@@ -16,21 +17,13 @@ namespace devsan::hooks {
 namespace {
 
 constexpr std::array<std::string_view, 3> kMoves = {"to", "cuda", "cpu"};
-constexpr std::array<std::string_view, 4> kPuts = {".append(", ".appendleft(", ".add(", ".put("};
 constexpr std::array<std::string_view, 8> kTakes = {"[",     ".pop(",     ".popleft(", ".popitem(",
                                                     ".get(", ".values()", ".items()",  ".get_nowait("};
 
 // "self.cold" of `self.cold[key] = x.cpu()` and of `self.cold.append(x.cpu())`; empty for any other statement.
 std::string container_filled(const std::string& statement) {
-  if (const auto store = entry_stored(statement)) return store->container;
-  for (const std::string_view put : kPuts) {
-    const std::size_t at = statement.find(put);
-    const std::string container = at == statement.npos ? "" : statement.substr(0, at);
-    const bool path =
-        std::ranges::all_of(container, [](char c) { return c == '.' || is_identifier(std::string(1, c)); });
-    if (!container.empty() && path) return container;
-  }
-  return "";
+  const auto puts = puts_in(statement);
+  return puts.empty() ? "" : std::string(without_subscripts(puts.back().container));
 }
 
 // Whether a line takes something out of a container of this name, as it is.
