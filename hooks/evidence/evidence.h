@@ -121,6 +121,9 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 // in the line `moved`.
 void find_put_beside(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved);
 
+// Where the function that got an operand by a call has moved what the same call gave it another time.
+bool find_taken_alike(const Inquiry& inquiry, std::size_t operand);
+
 // The hooks that see what a module is called with before it runs. `takes_names`: also what is given by name.
 struct InputHook {
   const void* code;
@@ -159,6 +162,7 @@ void find_source_copied(const Inquiry& inquiry, std::size_t operand);
 void find_device_twin(const Inquiry& inquiry, std::size_t operand);
 void find_default_device(const Inquiry& inquiry, std::size_t operand);
 void find_entry_puts(const Inquiry& inquiry, std::size_t operand);
+void find_unpacked_entry(const Inquiry& inquiry, std::size_t operand);
 void find_cache_key(const Inquiry& inquiry, std::size_t operand);
 void find_locals_elsewhere(const Inquiry& inquiry, std::size_t operand);
 void find_alone_on_device(const Inquiry& inquiry, std::size_t operand);
@@ -178,6 +182,7 @@ void find_host_work(const Inquiry& inquiry, std::size_t operand);
 void find_forward_call(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
+void find_told_beside(const Inquiry& inquiry, std::size_t operand);
 void find_restored(const Inquiry& inquiry, std::size_t operand);
 
 // Whether `module`, which keeps the operand as a plain attribute, has a method of its own that moves it with the rest.

@@ -39,6 +39,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_generator(inquiry, k);
   find_default_device(inquiry, k);
   find_entry_puts(inquiry, k);
+  find_unpacked_entry(inquiry, k);
   find_cache_key(inquiry, k);
   find_taken_out(inquiry, k);
   find_weight_put(inquiry, k);
@@ -58,12 +59,14 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_hook_on_list(inquiry, k);
   find_given_to_keep(inquiry, k);
   find_restored(inquiry, k);
+  find_told_beside(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.
 void collect_of_other(const Inquiry& inquiry, std::size_t k) {
   find_holder(inquiry, k);
   find_binding(inquiry, k);
+  if (all_on_accelerators(inquiry)) find_given(inquiry, k);  // which of them is odd nobody knows
   find_attribute_stores(inquiry, k);
   find_modules(inquiry, k);
   find_default_device(inquiry, k);

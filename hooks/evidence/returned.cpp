@@ -188,6 +188,11 @@ std::vector<Statement> statements_of(const Inquiry& inquiry, std::size_t operand
     while (at != kNoPlace && !inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
     const auto binding =
         at != kNoPlace ? binding_at(inquiry, operand, inquiry.search.place(at)) : std::optional<Binding>();
+    if (at != kNoPlace && !binding && inquiry.search.place(at).frame != nullptr) {
+      // `*skips`: the call that waits for the function may have made it.
+      const void* caller = caller_of(inquiry.search.place(at).frame);
+      if (caller != nullptr) add(caller, waits_at(caller));
+    }
     const void* frame = innermost;
     for (int calls = 0; binding && frame != nullptr && calls < kMaxCalls; ++calls, frame = caller_of(frame)) {
       const trace::Position waits = waits_at(frame);

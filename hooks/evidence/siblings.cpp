@@ -375,7 +375,7 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
   const Ancestor& ancestor = inquiry.search.ancestor(operand);
   if (find_among_unpacked(inquiry, operand, wanted, inquiry.search.sighting(operand).place)) return;
   if (ancestor.certain && find_among_unpacked(inquiry, operand, wanted, ancestor.place)) return;
-  if (!holders.all.empty()) return;
+  if (!holders.all.empty() || find_taken_alike(inquiry, operand)) return;
   find_beside_base(inquiry, operand, wanted);
   find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, ancestor));
 }

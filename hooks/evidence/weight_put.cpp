@@ -2,9 +2,10 @@
 // `setattr(layer, name, nn.Parameter(value))`, `weight.data = value`, `loss.center = checkpoint["center"]`,
 // `model.load_state_dict(weights, assign=True)`.
 #include <algorithm>
-#include <optional>
+#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
@@ -14,10 +15,13 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
+
+constexpr std::array<std::string_view, 5> kMakesAnew = {"clone", "lerp", "to", "mul", "add"};
 
 // Whether it was made apart from any object, as weights are that a server puts in; a layer's own are made with it.
 bool made_apart(const trace::OperandRecord& weight) {
@@ -50,6 +54,15 @@ bool hands_on(std::string_view line, std::string_view attribute) {
   return taken && value.find_first_of("+-*/@%&|") == value.npos;
 }
 
+// A line that makes anew what it puts there, by a call, stands at the end of the weight's history.
+bool may_have_put(const trace::OperandRecord& weight, const trace::Position& at, const std::string& statement) {
+  const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(weight.lineage).site).user;
+  if (same_line(made, at)) return true;
+  const std::size_t equals = statement.find(" = ");
+  const std::string_view value = equals != statement.npos ? std::string_view(statement).substr(equals) : statement;
+  return !trace::calls_method(value, kMakesAnew);
+}
+
 // By its names alone, and then by the text of its line.
 bool may_put_weight(const Instruction& one, const Link& weight) {
   if (one.operation != Operation::store_attribute)
@@ -70,7 +83,7 @@ void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
   const bool has_history = has_own_history(inquiry.operands[operand]);
   if (!has_history && !made_apart(inquiry.operands[operand])) return;
   SourceFiles files;
-  std::optional<trace::Position> found;
+  std::vector<Candidate> found;
   for (const void* code : inquiry.own_code.code()) {
     const ByteCode byte_code(code);
     for (const Instruction& one : byte_code.instructions()) {
@@ -78,12 +91,18 @@ void find_weight_put(const Inquiry& inquiry, std::size_t operand) {
       // What a method makes and stores by its name is its own, and has other evidence.
       if (!has_history && one.operation == Operation::store_attribute) continue;
       const trace::Position at = position_of(code, one.offset);
-      if (!puts_weight(one, files.line(at.file, at.line), owner->link)) continue;
-      if (found && (found->line != at.line || found->file != at.file)) return;
-      found = at;
+      if (puts_weight(one, files.line(at.file, at.line), owner->link)) found.push_back({at, true});
     }
   }
-  if (found) inquiry.found.add(trace::EvidenceKind::weight_put_at, operand, *found, written(owner->link).substr(1));
+  auto at = choose(inquiry, operand, found);
+  if (!at) {
+    std::erase_if(found, [&](const Candidate& one) {
+      const SourceLines lines(files.whole(one.at.file));
+      return !may_have_put(inquiry.operands[operand], one.at, statement_at(lines, one.at.line));
+    });
+    at = choose(inquiry, operand, found);
+  }
+  if (at) inquiry.found.add(trace::EvidenceKind::weight_put_at, operand, *at, written(owner->link).substr(1));
 }
 
 }  // namespace devsan::hooks

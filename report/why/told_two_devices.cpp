@@ -52,6 +52,12 @@ const Frame* asked_at(const Pair& pair, trace::EvidenceKind kind, const Finding&
   return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
 }
 
+// Another argument of the failing function, which says the device where the value is missed.
+const Evidence* told_beside(const Pair& pair, const Frame& asked, const Finding& finding) {
+  const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::told_beside_at, finding);
+  return beside != nullptr && asked.source.find(beside->text) == std::string::npos ? beside : nullptr;
+}
+
 }  // namespace
 
 std::optional<Explanation> told_two_devices(const Finding& finding) {
@@ -64,8 +70,9 @@ std::optional<Explanation> told_two_devices(const Finding& finding) {
     const std::string text = call_at(decided->at);
     const auto call = split_call(text);
     const ArgumentText* other = call ? other_device(*call, *decided) : nullptr;
-    if (other == nullptr) continue;
-    const std::string name(other->keyword);
+    const Evidence* beside = told_beside(*pair, *asked, finding);
+    if (other == nullptr && beside == nullptr) continue;
+    const std::string name = beside != nullptr ? beside->text : std::string(other->keyword);
     return Explanation{
         cause_at(*asked, pair->odd,
                  std::string(kind == trace::EvidenceKind::stay_from ? "This line leaves " : "This line puts ") +

@@ -60,6 +60,23 @@ TEST_CASE("A move to the other of two devices, where the value was already, is t
   CHECK(cause_line(told) == 23);
 }
 
+TEST_CASE("An argument of the failing function may say the other device, whatever its caller's text") {
+  Finding finding = two_devices();
+  odd(finding).evidence.front().at = line(60, "main", "net(q, rows, **options)", "net(q, rows, **options)");
+  CHECK(explained(finding).rule != "told_two_devices");
+  find(odd(finding), EvidenceKind::told_beside_at, line(20, "Net.forward", "    def forward(self, q, rows, **k):"),
+       "work_device");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "told_two_devices");
+  CHECK(cause_line(told) == 22);
+  CHECK_THAT(told.fix->text, Contains("Take `work_device` here"));
+
+  SECTION("not where the line has asked for that one") {
+    odd(finding).lineage.front().at.source = "        best = torch.zeros(4, device=pick(work_device))";
+    CHECK(explained(finding).rule != "told_two_devices");
+  }
+}
+
 // `levels` and `noise` of one constructor, which is told the CPU.
 Finding not_taken() {
   Finding finding = add("self.levels", NameKind::attribute);
