@@ -161,6 +161,33 @@ std::optional<Explanation> returned_beside_moved(const Pair& pair, const Finding
   return std::nullopt;
 }
 
+// "sample" of `mask = sample.mask`, "batch" of `y = batch["y"]`, "next(stream)" of `y = next(stream)`.
+std::string_view taken_from(const Frame& place) {
+  const auto assigned = split_assignment(place.source);
+  if (!assigned) return {};
+  if (assigned->value.ends_with(')')) return assigned->value;
+  return only_takes_apart(place.source) ? assigned->value.substr(0, assigned->value.find_first_of(".[")) : "";
+}
+
+// `image = sample.image.to(device)`, and in a line of its own `mask = sample.mask`: that line takes it as it is.
+std::optional<Explanation> taken_beside_moved(const Evidence& sibling, const Pair& pair, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || !same_function(bound->at, sibling.at) || same_line(bound->at, sibling.at))
+    return std::nullopt;
+  const std::string_view from = taken_from(bound->at);
+  const auto beside = split_assignment(sibling.at.source);
+  if (from.empty() || from == "self" || goes_through_all(sibling.at)) return std::nullopt;
+  if (!beside || !beside->value.starts_with(from) || !calls_move(beside->value)) return std::nullopt;
+  const std::string device = spoken_device(pair.wanted.device);
+  const std::string edit = assigned_after_move(bound->at, device_at(bound->at, pair.wanted, finding));
+  return Explanation{cause_at(bound->at, pair.odd,
+                              mention_first(pair.odd) + " is taken out here as it is, on " +
+                                  spoken_device(pair.odd.device) + "; " + short_place(sibling.at) + " moves `" +
+                                  sibling.text + "`, which comes from the same, to " + device + "."),
+                     Fix{bound->at.file, bound->at.line,
+                         "Move it to " + device + " here, too" + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -170,6 +197,7 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (auto returned = returned_beside_moved(*pair, finding)) return returned;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
+  if (auto taken = taken_beside_moved(*sibling, *pair, finding)) return taken;
   // The same, where a helper function moves the others, one by one.
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::put_beside_at, finding);
   if (put != nullptr && is_made_in(put->at, pair->odd)) return std::nullopt;

@@ -15,9 +15,11 @@ namespace devsan::report::why {
 namespace {
 
 bool puts_away(std::string_view source) {
-  for (const std::string_view call : {".append(", ".appendleft(", ".add(", ".extend(", ".put(", "save_for_backward("}) {
-    if (source.find(call) != source.npos) return true;
-  }
+  constexpr std::array<std::string_view, 10> kPuts = {".append(", ".appendleft(",      ".add(",        ".extend(",
+                                                      ".put(",    ".put_nowait(",      ".setdefault(", ".insert(",
+                                                      " += [",    "save_for_backward("};
+  const auto puts = [source](std::string_view one) { return source.find(one) != source.npos; };
+  if (std::ranges::any_of(kPuts, puts)) return true;
   const auto assigned = split_assignment(source);
   return stores_entry(source) || (assigned && assigned->target.starts_with("self."));
 }
@@ -77,23 +79,28 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
 
 std::optional<Explanation> taken_as_parked(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
-  const Frame* parked = parked_at(pair->odd, finding);
-  const Frame* taken = parked != nullptr ? taken_at(pair->odd, *parked, finding) : nullptr;
+  if (!pair) return std::nullopt;
+  // A weight is where its model works, however many values from the host it meets.
+  const bool many = !pair->odd.on_cpu() && is_weight(pair->odd);
+  const Operand& kept = many ? pair->wanted : pair->odd;
+  const Operand& other = many ? pair->odd : pair->wanted;
+  if (!kept.on_cpu() || !on_accelerator(other)) return std::nullopt;
+  const Frame* parked = parked_at(kept, finding);
+  const Frame* taken = parked != nullptr ? taken_at(kept, *parked, finding) : nullptr;
   if (taken == nullptr) return std::nullopt;
   std::string why = short_place(*parked) +
                     " sends the value to the CPU, to be kept there. This line takes it out, and " +
-                    "leaves it on the CPU; what it meets is on " + spoken_device(pair->wanted.device) + ".";
-  const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
+                    "leaves it on the CPU; what it meets is on " + spoken_device(other.device) + ".";
+  const Evidence* sibling = place_of(kept, trace::EvidenceKind::sibling_moved, finding);
   if (sibling != nullptr && taken == &sibling->at) {
     why += " `" + sibling->text + "`, which was kept with it, is brought back here.";
   }
   const bool here = same_line(*taken, *finding.where);
-  const std::string edit = here ? "`" + move_call(pair->odd, pair->wanted) + "`"
-                                : assigned_after_move(*taken, device_at(*taken, pair->wanted, finding));
-  return Explanation{cause_at(*taken, pair->odd, std::move(why)),
+  const std::string edit =
+      here ? "`" + move_call(kept, other) + "`" : assigned_after_move(*taken, device_at(*taken, other, finding));
+  return Explanation{cause_at(*taken, kept, std::move(why)),
                      Fix{taken->file, taken->line,
-                         "Bring it back to " + spoken_device(pair->wanted.device) + " in this line" +
+                         "Bring it back to " + spoken_device(other.device) + " in this line" +
                              (edit.empty() ? "" : ": " + (here ? edit : "`" + edit + "`")) + "."}};
 }
 

@@ -34,12 +34,8 @@ bool is_brought_by_caller(const Operand& operand, const Finding& finding) {
   return false;
 }
 
-}  // namespace
-
-std::optional<Explanation> taken_for_other_device(const Finding& finding) {
-  const auto pair = pair_of(finding);
-  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
-  const Operand& kept = pair->wanted;
+// What one operand was kept from, and another one is brought beside.
+std::optional<Explanation> taken_beside(const Operand& kept, const Operand& brought, const Finding& finding) {
   const Evidence* taken = place_of(kept, trace::EvidenceKind::bound_at, finding);
   if (taken == nullptr || !takes_entry(taken->at) || is_weight(kept) || kept.lineage.empty()) return std::nullopt;
   const LineageStep& made = kept.lineage.front();
@@ -49,16 +45,25 @@ std::optional<Explanation> taken_for_other_device(const Finding& finding) {
   };
   if (arrival == nullptr || is_running(made.at, finding) || is_running(arrival->at, finding)) return std::nullopt;
   if (std::ranges::any_of(arrival->calls, still_runs)) return std::nullopt;
-  if (!is_brought_by_caller(pair->odd, finding)) return std::nullopt;
-  const std::string edit = assigned_after_move(taken->at, device_at(taken->at, pair->odd, finding));
+  if (!is_brought_by_caller(brought, finding)) return std::nullopt;
+  const std::string edit = assigned_after_move(taken->at, device_at(taken->at, brought, finding));
   return Explanation{
       cause_at(taken->at, kept,
                mention_first(kept) + " was made in " + short_place(made.at) + " by an earlier call, on " + kept.device +
-                   ", and is taken out here as it was kept. This call works on " + pair->odd.device + ", where " +
-                   short_place(newest_move_of(pair->odd)->at) + " has put " + mention(pair->odd) + "."),
+                   ", and is taken out here as it was kept. This call works on " + brought.device + ", where " +
+                   short_place(newest_move_of(brought)->at) + " has put " + mention(brought) + "."),
       Fix{taken->at.file, taken->at.line,
           "Bring what is taken out to the device of what it is used with" +
               (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
+}  // namespace
+
+std::optional<Explanation> taken_for_other_device(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (auto taken = taken_beside(pair->wanted, pair->odd, finding)) return taken;
+  return taken_beside(pair->odd, pair->wanted, finding);
 }
 
 }  // namespace devsan::report::why

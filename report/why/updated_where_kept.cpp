@@ -1,6 +1,8 @@
 // An averaged copy of a model is kept on a device of its own, as its constructor was told, to save memory elsewhere.
 // The line that takes the model's weights into it has to bring them there.
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "report/frames.h"
 #include "report/statement_text.h"
@@ -13,10 +15,13 @@
 namespace devsan::report::why {
 namespace {
 
-// `ema_v.lerp_(model_v, w)`: an operator in place, whose target is the copy.
+// `ema_v.lerp_(model_v, w)` and `torch.lerp(ema_v, model_v, w, out=ema_v)`: the operator writes into the copy.
 bool is_target(const Operand& operand, const Finding& finding) {
   const std::string_view name = trace::operator_base_name(finding.op);
-  return operand.arg == "self" && name.ends_with('_') && !name.ends_with("__");
+  if (operand.arg == "self" && name.ends_with('_') && !name.ends_with("__")) return true;
+  return std::ranges::any_of(finding.operands, [&](const Operand& out) {
+    return out.arg == "out" && !out.name.empty() && out.name == operand.name && out.device == operand.device;
+  });
 }
 
 // Both began as one value, of which `copy` is a clone; the original never was where the copy is now, after the clone.

@@ -9,12 +9,26 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// `policy = Policy().to(device)`: the module was brought where it is used, whatever weights it has been given since. A
+// weight that is made in the same line has no other story.
+bool is_made_there(const Pair& pair, const Frame& put, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::module_bound_at, finding);
+  if (bound == nullptr || same_line(bound->at, put) || !calls_move(bound->at.source)) return false;
+  const LineageStep* arrival = arrival_of(pair.odd);
+  return arrival != nullptr && !same_line(arrival->at, bound->at);
+}
+
+}  // namespace
+
 std::optional<Explanation> weight_put_as_it_is(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !is_weight(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::weight_put_at, finding);
   const bool elsewhere = model_is_elsewhere(pair->odd);
-  if (put == nullptr || (!elsewhere && !was_on(pair->odd, pair->wanted.device))) return std::nullopt;
+  const bool came = was_on(pair->odd, pair->wanted.device);
+  if (put == nullptr || (!elsewhere && !came && !is_made_there(*pair, put->at, finding))) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
   const std::string from = arrival != nullptr && !same_line(arrival->at, put->at)
                                ? ", where " + short_place(arrival->at) + " left it"
@@ -23,7 +37,8 @@ std::optional<Explanation> weight_put_as_it_is(const Finding& finding) {
                               "This line makes it the weight `" + put->text + "` of a module. It is on " +
                                   spoken_device(pair->odd.device) + from +
                                   (elsewhere ? "; other weights of the model are not."
-                                             : "; the value that it comes from was on " + pair->wanted.device + ".")),
+                                   : came    ? "; the value that it comes from was on " + pair->wanted.device + "."
+                                             : "; its module was brought to an accelerator when it was made.")),
                      Fix{put->at.file, put->at.line,
                          "Move it here to " + spoken_device(pair->wanted.device) +
                              ": with the device of the weight that it replaces."}};

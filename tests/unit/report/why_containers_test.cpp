@@ -185,6 +185,39 @@ TEST_CASE("A weight that a line puts into a module which is elsewhere has to be 
   CHECK(cause_line(explained(finding)) == 32);
 }
 
+TEST_CASE("A weight is put as it is into a module that was brought to an accelerator when it was made") {
+  Finding finding = add("net.weight", NameKind::parameter);
+  odd(finding).lineage = {derived(line(12, "draw", "        yield middle + noise"))};
+  find(odd(finding), EvidenceKind::weight_put_at, line(22, "put_on", "        w.data, rest = rest[:n], rest[n:]"),
+       "weight");
+  CHECK(explained(finding).rule != "weight_put_as_it_is");
+  find(odd(finding), EvidenceKind::module_bound_at, line(40, "main", "    net = Net().to(device)"), "net");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "weight_put_as_it_is");
+  CHECK(cause_line(told) == 22);
+
+  SECTION("not where that line moves nothing") {
+    odd(finding).evidence.back().at.source = "    net = Net(size)";
+    CHECK(explained(finding).rule != "weight_put_as_it_is");
+  }
+}
+
+TEST_CASE("What waits on the host may outnumber the weight that it meets") {
+  Finding finding = add("self.sign", NameKind::parameter);
+  odd(finding).device = "cuda:0";
+  wanted(finding).device = "cpu";
+  wanted(finding).lineage = {derived(line(14, "Archive.take", "        return torch.stack(pages)")),
+                             moved(line(8, "Archive.keep", "        self.kept[k] = page.cpu()"), "cpu")};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "taken_as_parked");
+  CHECK(cause_line(told) == 14);
+
+  SECTION("not another value than a weight") {
+    odd(finding).is = NameKind::local;
+    CHECK(explained(finding).rule != "taken_as_parked");
+  }
+}
+
 TEST_CASE("A line that makes an entry of what was read to the host a buffer has to move it") {
   Finding finding = add("self.center", NameKind::buffer);
   const std::string load = "    saved = torch.load(path, map_location=\"cpu\")";

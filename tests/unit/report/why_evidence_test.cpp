@@ -308,5 +308,30 @@ TEST_CASE("A generator is to be made where its variable gets its value") {
   CHECK(cause_line(explained(finding)) == 9);
 }
 
+// `image = sample.image.to(device)`, and in the next line `mask`.
+Finding taken_beside(const std::string& moving, const std::string& taking) {
+  Finding finding = add("mask");
+  odd(finding).lineage = {created(line(5, "Scans.__getitem__", "        return Sample(image, image > 0)"))};
+  find(odd(finding), EvidenceKind::sibling_moved, line(41, "step", moving), ".image");
+  find(odd(finding), EvidenceKind::bound_at, line(42, "step", taking), "mask");
+  return finding;
+}
+
+TEST_CASE("What is taken out of a batch in a line of its own is moved in that line") {
+  const Finding told = explained(taken_beside("    image = sample.image.to(device)", "    mask = sample.mask"));
+  CHECK(told.rule == "left_out_of_move");
+  CHECK(cause_line(told) == 42);
+  CHECK_THAT(told.fix->text, Contains("`mask = sample.mask.to("));
+  const Finding next = taken_beside("    image = next(stream).to(device)", "    mask = next(stream)");
+  CHECK(cause_line(explained(next)) == 42);
+
+  SECTION("not where a line moves what it goes through, or the object is another one") {
+    CHECK(cause_line(explained(taken_beside("    sample = {k: v.to(device) for k, v in sample.items()}",
+                                            "    mask = sample.mask"))) == 41);
+    CHECK(cause_line(explained(taken_beside("    image = other.image.to(device)", "    mask = sample.mask"))) == 41);
+    CHECK(cause_line(explained(taken_beside("    image, _ = move(sample)", "    mask = sample.mask"))) == 41);
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report

@@ -179,6 +179,16 @@ TEST_CASE("What is taken into a copy of a model is brought to where that is kept
          "value");
     CHECK(cause_line(explained(finding)) == 28);
   }
+  SECTION("also by an operator that is told to write into it") {
+    finding.op = "aten::lerp.Scalar_out";
+    CHECK(explained(finding).rule != "updated_where_kept");
+    Operand out = odd(finding);
+    out.arg = "out";
+    finding.operands.push_back(out);
+    CHECK(explained(finding).rule == "updated_where_kept");
+    finding.operands.back().name = "result";
+    CHECK(explained(finding).rule != "updated_where_kept");
+  }
   SECTION("not where it is no copy") {
     odd(finding).lineage[1].op = "aten::mul";
     CHECK(explained(finding).rule != "updated_where_kept");

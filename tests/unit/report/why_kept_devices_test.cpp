@@ -156,6 +156,13 @@ TEST_CASE("What is kept from work on one accelerator is brought over where it is
     wanted(finding).evidence.front().at.source = "        state = self.states.get(k)";
     CHECK(explained(finding).rule == "taken_for_other_device");
   }
+  SECTION("also where it is the odd one, and a part of what is taken out") {
+    wanted(finding).evidence.front().at.source = "        state, scale = self.states[k]";
+    std::swap(finding.operands[0].odd, finding.operands[1].odd);
+    const Finding turned = explained(finding);
+    CHECK(turned.rule == "taken_for_other_device");
+    CHECK(turned.root_cause->operand == "state");
+  }
   SECTION("not what was computed anew") {
     wanted(finding).evidence.front().at.source = "        state = self.fit(k)";
     CHECK(explained(finding).rule != "taken_for_other_device");
