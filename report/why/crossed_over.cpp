@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -36,10 +37,16 @@ bool meets_misplaced_part(const Operand& wanted) {
   return put != nullptr && !is_constructor(put->at);
 }
 
+// `keep = self.masks[k]`: what an object keeps stays where it is, and is taken out for work that may be anywhere.
+bool is_taken_out(const Frame& place) {
+  const auto assigned = split_assignment(place.source);
+  return assigned && assigned->value.starts_with("self.") && assigned->value.ends_with(']');
+}
+
 // The line that handed it on: where a function that is running got it, or else the last that computed it.
 const Frame* handed_on(const Operand& odd, const LineageStep& move, const Finding& finding) {
   const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
-  if (bound != nullptr && !same_function(bound->at, *finding.where)) return &bound->at;
+  if (bound != nullptr && (!same_function(bound->at, *finding.where) || is_taken_out(bound->at))) return &bound->at;
   for (const LineageStep& step : odd.lineage) {
     if (&step == &move) break;
     if (is_changeable(step.at, finding) && !made_in_failing_call(step, finding)) return &step.at;

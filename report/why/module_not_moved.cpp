@@ -51,11 +51,13 @@ bool is_put_apart(const Operand& stayed, const Operand& tensor) {
 Explanation put_unmoved(const Evidence& put, const Operand& stayed, const Operand& tensor) {
   const std::string part = "`" + std::string(attribute_of_path(put.text)) + "`";
   const std::string edit = assigned_after_move(put.at, "'" + tensor.device + "'");
+  // When the others of a constructor moved, before this line or long after it, is not known.
+  const std::string then = is_constructor(put.at) ? ", but nothing has moved this part."
+                                                  : " by then, and nothing has moved this part since.";
   return {cause_at(put.at, stayed,
                    mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of " + part +
                        ", which is put into a `" + type_of_path(put.text) +
-                       "` here and is on the CPU. Most of the model is on " + tensor.device +
-                       " by then, and nothing has moved this part since."),
+                       "` here and is on the CPU. Most of the model is on " + tensor.device + then),
           Fix{put.at.file, put.at.line,
               "Move " + part + " to " + tensor.device + " where it is put into the model" +
                   (edit.empty() ? "" : ": `" + edit + "`") + "; or move the whole model before it is used."}};
