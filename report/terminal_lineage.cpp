@@ -85,13 +85,16 @@ std::string code_of(const LineageStep& step, const Finding& finding) {
   return bare_source(std::string_view(at.source).substr(begin, static_cast<std::size_t>(at.end_column) - begin));
 }
 
-// The calls that led to a step, as far as they are no part of the stack that failed, which is shown.
+// The calls that led to a step, as far as they are no part of the stack that failed, which is shown. A line that a
+// comprehension stands in leads to itself: once is enough.
 std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding& finding) {
   std::vector<const Frame*> calls;
+  const Frame* last = &step.at;
   for (const Frame& call : step.calls) {
     const auto is_call = [&](const Frame& frame) { return frame.file == call.file && frame.line == call.line; };
     if (std::ranges::any_of(finding.stack, is_call) || calls.size() == kShownCalls) break;
-    calls.push_back(&call);
+    if (!is_call(*last)) calls.push_back(&call);
+    last = &call;
   }
   return calls;
 }

@@ -205,6 +205,19 @@ TEST_CASE("Calls that led to an operand's origin stand below it, but for those o
   CHECK_THAT(render_finding(finding, kPlain), Contains("  \u25b8   called  model.py:40"));
 }
 
+TEST_CASE("A line that a comprehension stands in is shown once as a call, however many functions it is") {
+  Finding finding = samples::plain_attribute();
+  LineageStep& origin = finding.operands[1].lineage.back();
+  const Frame itself = origin.at;
+  const Frame layers = call_at_line(40, "    self.layers = [Layer(n) for n in sizes]");
+  origin.calls = {itself, layers, layers, call_at_line(42, "net = Net()")};
+  const std::string text = render_finding(finding, kPlain);
+  const std::size_t first = text.find("called  model.py:40");
+  CHECK(first != text.npos);
+  CHECK(text.find("called  model.py:40", first + 1) == text.npos);
+  CHECK_THAT(text, Contains("called  model.py:42") && !Contains("called  model.py:" + std::to_string(itself.line)));
+}
+
 TEST_CASE("What is told of a finding's circumstances is not broken inside") {
   Finding finding = samples::plain_attribute();
   finding.ranks = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
