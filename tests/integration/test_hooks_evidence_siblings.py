@@ -90,7 +90,7 @@ def test_the_line_that_moved_the_rest_of_a_batch_is_told(run_python):
     evidence = Evidence(run_python(BATCHES, sim=1), BATCHES)
     assert evidence.of("dict", "sibling-moved") == [("move dict", "['x']")]
     assert evidence.of("field", "sibling-moved") == [("move field", ".x")]
-    assert evidence.of("tuple", "sibling-moved") == [("move tuple", "[0]")]
+    assert evidence.of("tuple", "sibling-moved") == [("move tuple", ".x")]  # a named one
     assert evidence.of("argument", "sibling-moved") == [("move arguments", "ids")]
     assert evidence.of("module", "sibling-moved") == [("move weight", ".gain")]
 
