@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
@@ -216,19 +217,16 @@ bool add_entry_of_global(const Inquiry& inquiry, std::size_t operand, const Hold
 
 // Whether a step of an operand's history, where it was made perhaps, stands on a line or in a comprehension of it.
 bool was_made_on(const Inquiry& inquiry, std::size_t operand, const trace::Position& at) {
-  trace::LineageId id = inquiry.operands[operand].lineage;
-  for (int steps = 0; id != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
-    const trace::LineageNode node = runtime.recorder->lineage(id);
+  const auto around = [](const trace::Position& one) {
+    return trace::function_around(runtime.recorder->string(one.function));
+  };
+  bool found = false;
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& node) {
     const trace::Position made = runtime.recorder->site(node.site).user;
-    const auto around = [](const trace::Position& one) {
-      return trace::function_around(runtime.recorder->string(one.function));
-    };
-    if (made.file == at.file && made.line <= at.line && at.line <= made.end_line && around(made) == around(at)) {
-      return true;
-    }
-    id = node.parent;
-  }
-  return false;
+    found = made.file == at.file && made.line <= at.line && at.line <= made.end_line && around(made) == around(at);
+    return !found;
+  });
+  return found;
 }
 
 // What a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers, self.gains):`. Of

@@ -136,8 +136,7 @@ std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, c
       leave_out_running_statement(stores.candidates, inquiry, operand, variable.frame);
       const auto position = choose(inquiry, operand, stores.candidates);
       if (!position) return std::nullopt;
-      char buffer[256];
-      return Binding{*position, std::string(text_of(variable.name, buffer, sizeof buffer))};
+      return Binding{*position, text_of(variable.name)};
     }
     variable = in_callers(variable.frame, root.object);
   }

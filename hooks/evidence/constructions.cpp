@@ -8,6 +8,7 @@
 
 #include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
@@ -28,11 +29,6 @@ bool gives_by_name(std::string_view line, std::string_view callee, std::string_v
   return name != line.npos && trimmed(line.substr(name + argument.size())).starts_with('=');
 }
 
-std::string name_of(const Link& link) {
-  char buffer[256];
-  return link.name != nullptr ? std::string(text_of(link.name, buffer, sizeof buffer)) : std::string();
-}
-
 // The constructors of an object's class and of what that is derived from, without torch's.
 std::vector<trace::Position> constructors_of(const void* object) {
   std::vector<trace::Position> found;
@@ -51,7 +47,7 @@ void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr || owner->link.name == nullptr) return;
   const std::string_view type = short_type_name(owner->holder);
-  const std::string attribute = name_of(owner->link);
+  const std::string attribute = link_name(owner->link);
   const auto gives = [&](std::string_view line) { return gives_by_name(line, type, attribute); };
   if (const auto at = only_load(inquiry, type, gives)) {
     inquiry.found.add(trace::EvidenceKind::weight_given_at, operand, *at, std::string(type) + "." + attribute);
@@ -59,16 +55,17 @@ void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
 }
 
 std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Link& keyword) {
-  const std::string name = name_of(keyword);
+  const std::string name = link_name(keyword);
   if (name.empty()) return std::nullopt;
   return only_load(inquiry, "partial", [&](std::string_view line) { return gives_by_name(line, "partial", name); });
 }
 
 void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* module) {
-  trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
-  for (int steps = 0; made.parent != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
-    made = runtime.recorder->lineage(made.parent);
-  }
+  trace::LineageNode made{};
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& node) {
+    made = node;
+    return true;
+  });
   if (made.how != trace::How::created) return;
   const std::vector<trace::Position> constructors = constructors_of(module);
   const auto constructs = [&](const trace::Position& at) {

@@ -164,8 +164,7 @@ bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
       break;
     }
     if (side == Side::there && torch_hands_over(inquiry, operand, frame, caller)) return true;
-    char buffer[256];
-    const std::string argument(text_of(carrier.name, buffer, sizeof buffer));
+    const std::string argument = text_of(carrier.name);
     const Handed handed = given_by(files, caller, frame, argument).value_or(Handed{waits_at(caller), argument});
     helped = carrier.by_itself ? std::optional(handed) : std::nullopt;
     if (side == Side::there) crossing = handed;

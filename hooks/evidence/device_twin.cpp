@@ -42,8 +42,7 @@ class FindTwin final : public LinkVisitor {
   const std::string& found() const { return found_; }
 
   bool link(const Link& link, void* object) override {
-    char buffer[128];
-    const std::string_view name = link.text != nullptr ? link.text : text_of(link.name, buffer, sizeof buffer);
+    const std::string name = link_name(link);
     if (object == tensor_ || !is_counterpart(name, bare_)) return true;
     const c10::TensorImpl* twin = inquiry_.search.tensor_at(object);
     const c10::TensorImpl* itself = inquiry_.search.tensor_at(tensor_);
@@ -67,10 +66,7 @@ void find_device_twin(const Inquiry& inquiry, std::size_t operand) {
   const Sighting& sighting = search.sighting(operand);
   if (sighting.place == kNoPlace || sighting.gradient) return;
   const Place& place = search.place(sighting.place);
-  char buffer[128];
-  const std::string name(place.link.text != nullptr ? place.link.text
-                                                    : text_of(place.link.name, buffer, sizeof buffer));
-  const std::string bare = without_host_word(name);
+  const std::string bare = without_host_word(link_name(place.link));
   if (bare.empty()) return;
   FindTwin twin(inquiry, operand, place.object, bare);
   if (!search.is_root(sighting.place)) {

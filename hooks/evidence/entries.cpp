@@ -14,6 +14,7 @@
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
@@ -55,17 +56,15 @@ bool may_be(const Instruction& subscript, const Link& entry) {
 
 // Whether `written` is the container by its name: of an attribute whatever comes before it.
 bool names(std::string_view written, const Link& container) {
-  char buffer[256];
-  const std::string_view name = text_of(container.name, buffer, sizeof buffer);
+  const std::string name = text_of(container.name);
   if (container.kind != LinkKind::attribute) return written == name;
   return written.ends_with(name) && written.substr(0, written.size() - name.size()).ends_with('.');
 }
 
 // What a statement puts into the container, where that may be the entry; none where its text does not tell.
 std::optional<ContainerPut> put_by(const std::string& statement, const Link& container, const Link& entry) {
-  char buffer[256];
   const bool named = entry.kind == LinkKind::key && entry.name != nullptr;
-  const std::string_view key = named ? text_of(entry.name, buffer, sizeof buffer) : std::string_view();
+  const std::string key = named ? text_of(entry.name) : std::string();
   for (ContainerPut& put : puts_in(statement)) {
     const std::string_view other = text_of_key(put.key);
     if (names(put.container, container) && (key.empty() || other.empty() || other == key)) return std::move(put);
@@ -80,8 +79,7 @@ void add_puts(Puts& puts, const void* code, const Link& container, const Link& e
   const Operation load = attribute ? Operation::load_attribute : Operation::load_variable;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
-  SourceFiles files;
-  std::optional<SourceLines> lines;
+  FileLines files;
   for (std::size_t k = 0; k < all.size(); ++k) {
     if (all[k].operation != load || !same_name(all[k].operand, container.name)) continue;
     const trace::Position at = position_of(code, all[k].offset);
@@ -95,8 +93,7 @@ void add_puts(Puts& puts, const void* code, const Link& container, const Link& e
       puts.add(at, k >= value && loads(all, k - value, Operation::load_variable));
     } else {
       // `self.kept += [x]` and its kin have no such shape.
-      if (!lines) lines.emplace(files.whole(at.file));
-      const auto put = put_by(statement_at(*lines, at.line), container, entry);
+      const auto put = put_by(statement_at(files.of(at.file), at.line), container, entry);
       if (put) puts.add(at, is_identifier(put->value));
     }
   }

@@ -114,18 +114,25 @@ std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_vie
                                          const std::function<bool(std::string_view line)>& accepts) {
   SourceFiles files;
   std::optional<trace::Position> found;
-  for (const void* code : inquiry.own_code.code()) {
+  const bool only = visit_loads(inquiry.own_code.code(), name, [&](const trace::Position& at) {
+    if (accepts && !accepts(files.line(at.file, at.line))) return true;
+    if (found && !same_line(*found, at)) return false;
+    found = at;
+    return true;
+  });
+  return only ? found : std::nullopt;
+}
+
+bool visit_loads(const std::vector<const void*>& functions, std::string_view name,
+                 const std::function<bool(const trace::Position& at)>& visit) {
+  for (const void* code : functions) {
     if (!mentions_text(code, name)) continue;
     const ByteCode byte_code(code);
     for (const Instruction& one : byte_code.instructions()) {
-      if (!loads_name(one, name)) continue;
-      const trace::Position at = position_of(code, one.offset);
-      if (accepts && !accepts(files.line(at.file, at.line))) continue;
-      if (found && (found->line != at.line || found->file != at.file)) return std::nullopt;
-      found = at;
+      if (loads_name(one, name) && !visit(position_of(code, one.offset))) return false;
     }
   }
-  return found;
+  return true;
 }
 
 }  // namespace devsan::hooks

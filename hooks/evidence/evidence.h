@@ -100,6 +100,11 @@ const void* only_function(const Inquiry& inquiry, std::string_view name);
 std::optional<trace::Position> only_load(const Inquiry& inquiry, std::string_view name,
                                          const std::function<bool(std::string_view line)>& accepts = nullptr);
 
+// Shows the lines on which one of these functions loads a variable or an attribute of this name, until `visit` says
+// false. False where it did.
+bool visit_loads(const std::vector<const void*>& code, std::string_view name,
+                 const std::function<bool(const trace::Position& at)>& visit);
+
 bool is_torch_module(const void* object) noexcept;
 
 // Whether a module's method made a copy there: nn.Module.to(), cuda(), cpu() and their kin all end in _apply().

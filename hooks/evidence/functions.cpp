@@ -173,10 +173,9 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
       argument = objects[k] != nullptr ? argument_with_default(function, objects[k]) : nullptr;
     }
     if (argument == nullptr) continue;
-    char buffer[256];
     const void* code = code_of_function(function);
     inquiry.found.add(trace::EvidenceKind::default_argument, operand, definition(code),
-                      name_of(code) + "(" + std::string(text_of(argument, buffer, sizeof buffer)) + ")");
+                      name_of(code) + "(" + text_of(argument) + ")");
     return;
   }
 }

@@ -56,11 +56,8 @@ void find_yielded(const Inquiry& inquiry, std::size_t operand) {
   if (code == nullptr) return;
   const trace::Position begin = position_of(code, 0);
   const SourceLines lines(files.whole(begin.file));
-  int found = 0;
   const int first = code_first_line(code);
-  for (int k = first + 1; k <= end_of_function(lines, first + 2); ++k) {
-    if (trimmed(lines[k]).starts_with("yield ") && std::exchange(found, k) != 0) return;
-  }
+  int found = only_line_of(lines, first, "yield ");
   if (found == 0) return;
   const std::string yielded(trimmed(std::string_view(statement_at(lines, found)).substr(6)));
   const auto assigned = is_identifier(yielded) ? assignments_of(lines, yielded, first + 1, found) : std::vector<int>();

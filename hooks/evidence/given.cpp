@@ -14,14 +14,6 @@ namespace {
 
 constexpr int kMaxCalls = 4;
 
-// Whether a variable of this name was given by whoever called the function.
-bool is_argument(const void* code, const std::string& name) {
-  for (int k = 0; k < code_named_arguments(code); ++k) {
-    if (is_name(code_local_name(code, k), name)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void find_given(const Inquiry& inquiry, std::size_t operand) {
@@ -33,11 +25,10 @@ void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t a
   while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
   const Place& root = inquiry.search.place(at);
   if (root.frame == nullptr || root.link.kind != LinkKind::local || root.link.name == nullptr) return;
-  char buffer[256];
-  std::string name(text_of(root.link.name, buffer, sizeof buffer));
+  std::string name = text_of(root.link.name);
   const void* frame = root.frame;
   SourceFiles files;
-  for (int calls = 0; calls < kMaxCalls && is_argument(frame_code(frame), name); ++calls) {
+  for (int calls = 0; calls < kMaxCalls && has_named_argument(frame_code(frame), name); ++calls) {
     if (name == "self") return;
     const void* caller = caller_of(frame);
     const auto handed = caller != nullptr ? given_by(files, caller, frame, name) : std::nullopt;

@@ -16,6 +16,7 @@
 #include "hooks/python/code_api.h"
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
@@ -85,11 +86,10 @@ Gives given_by_call(const std::string& statement, const std::string& name, const
 std::vector<std::string> names_of(const Inquiry& inquiry, const Keeper& keeper, const void* keeping) {
   if (keeper.name != "__call__") return {keeper.name};
   std::vector<std::string> names;
-  char buffer[256];
   const auto add = [&](const Link& link) {
     const bool named =
         link.kind == LinkKind::attribute || link.kind == LinkKind::local || link.kind == LinkKind::global;
-    if (named && link.name != nullptr) names.emplace_back(text_of(link.name, buffer, sizeof buffer));
+    if (named && link.name != nullptr) names.push_back(text_of(link.name));
   };
   const std::uint32_t place = inquiry.search.find_place(keeping);
   if (place != kNoPlace) add(inquiry.search.place(place).link);
@@ -105,22 +105,16 @@ bool all_on_one_line(const std::vector<trace::Position>& all) {
 // gives, if the operand was made there.
 std::optional<trace::Position> giving(const Inquiry& inquiry, std::size_t operand, const Keeper& keeper,
                                       const std::vector<std::string>& names) {
-  SourceFiles files;
+  FileLines files;
   std::vector<trace::Position> tensors;
   std::vector<trace::Position> all;
   for (const std::string& name : names) {
-    for (const void* code : inquiry.own_code.code()) {
-      if (!mentions_text(code, name)) continue;
-      const ByteCode byte_code(code);
-      for (const Instruction& one : byte_code.instructions()) {
-        if (!loads_name(one, name)) continue;
-        const trace::Position at = position_of(code, one.offset);
-        const std::string statement = statement_at(SourceLines(files.whole(at.file)), at.line);
-        const Gives gives = given_by_call(statement, name, keeper);
-        if (gives != Gives::numbers) all.push_back(at);
-        if (gives == Gives::tensor) tensors.push_back(at);
-      }
-    }
+    visit_loads(inquiry.own_code.code(), name, [&](const trace::Position& at) {
+      const Gives gives = given_by_call(statement_at(files.of(at.file), at.line), name, keeper);
+      if (gives != Gives::numbers) all.push_back(at);
+      if (gives == Gives::tensor) tensors.push_back(at);
+      return true;
+    });
   }
   if (!all.empty() && all_on_one_line(all)) return all.front();
   if (tensors.empty() || !all_on_one_line(tensors)) return std::nullopt;
@@ -144,12 +138,11 @@ bool has_methods(const void* object) {
 
 Kept where_kept(const Inquiry& inquiry, const void* object) {
   std::vector<const void*> held{object};
-  char buffer[256];
   for (std::size_t k = 0; k < held.size() && held.size() < kMaxContainers; ++k) {
     if (k > 0 && has_methods(held[k])) return {held[k], ""};
     for (const Holding& holding : inquiry.search.holdings_of(held[k])) {
       if (holding.link.kind == LinkKind::attribute && holding.link.name != nullptr && k > 0) {
-        return {holding.holder, std::string(text_of(holding.link.name, buffer, sizeof buffer))};
+        return {holding.holder, text_of(holding.link.name)};
       }
       if (is_entry(holding.link.kind) && std::ranges::find(held, holding.holder) == held.end()) {
         held.push_back(holding.holder);
@@ -167,7 +160,7 @@ std::optional<trace::Position> only_put(const Inquiry& inquiry, const Kept& kept
     all.clear();
     for (const void* function : functions_of_type(type_of(kept.by))) all.push_back(code_of_function(function));
   }
-  SourceFiles files;
+  FileLines files;
   std::optional<trace::Position> found;
   const std::string name = kept.attribute.empty() ? "self" : kept.attribute;
   for (const void* code : all) {
@@ -176,7 +169,7 @@ std::optional<trace::Position> only_put(const Inquiry& inquiry, const Kept& kept
     for (const Instruction& one : byte_code.instructions()) {
       if (!loads_name(one, name)) continue;
       const trace::Position at = position_of(code, one.offset);
-      const auto puts = puts_in(statement_at(SourceLines(files.whole(at.file)), at.line));
+      const auto puts = puts_in(statement_at(files.of(at.file), at.line));
       if (std::ranges::none_of(puts, [&](const auto& put) { return container_name(put.container) == name; })) continue;
       if (found && !same_line(*found, at)) return std::nullopt;
       found = at;

@@ -1,11 +1,8 @@
 // The history of an operand beside the source of the lines that made it.
 #pragma once
 
-#include <optional>
-
 #include "hooks/process/runtime.h"
-#include "hooks/source/python_text.h"
-#include "hooks/source/source_files.h"
+#include "hooks/source/file_lines.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
@@ -16,17 +13,13 @@ namespace devsan::hooks {
 template <class Visit>
 void visit_history(const trace::OperandRecord& operand, Visit visit) {
   constexpr int kMaxSteps = 8;
-  SourceFiles files;
-  std::optional<SourceLines> lines;
-  trace::StringId file = trace::StringId::none;
+  FileLines files;
   trace::LineageId id = operand.lineage;
   for (int steps = 0; id != trace::LineageId::none && steps < kMaxSteps; ++steps) {
     const trace::LineageNode node = runtime.recorder->lineage(id);
     const trace::Position made = runtime.recorder->site(node.site).user;
     if (node.device != operand.device || made.file == trace::StringId::none) return;
-    if (made.file != file) lines.emplace(files.whole(made.file));
-    file = made.file;
-    if (!visit(node, made, *lines) || node.how != trace::How::derived) return;
+    if (!visit(node, made, files.of(made.file)) || node.how != trace::How::derived) return;
     id = node.parent;
   }
 }

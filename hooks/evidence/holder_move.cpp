@@ -3,6 +3,7 @@
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
@@ -15,18 +16,18 @@ namespace {
 std::optional<trace::LineageNode> move_of(const Inquiry& inquiry, std::size_t operand, const c10::TensorImpl& weight) {
   const c10::StorageImpl* storage = storage_of(&weight);
   if (storage == nullptr || !inquiry.is_wanted(operand, device_slot_of(&weight))) return std::nullopt;
-  trace::LineageNode node = runtime.recorder->lineage(origin_table().find(storage));
-  for (int steps = 0; node.how == trace::How::derived && steps < trace::kMaxLineageDepth; ++steps) {
-    node = runtime.recorder->lineage(node.parent);
-  }
-  if (node.how != trace::How::moved || !by_module(runtime.recorder->site(node.site))) return std::nullopt;
-  trace::LineageId before = node.parent;
-  for (int steps = 0; before != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
-    const trace::LineageNode older = runtime.recorder->lineage(before);
-    if (older.device == inquiry.operands[operand].device) return node;
-    before = older.parent;
-  }
-  return std::nullopt;
+  trace::LineageNode move{};
+  visit_steps(origin_table().find(storage), [&](const trace::LineageNode& node) {
+    move = node;
+    return node.how == trace::How::derived;
+  });
+  if (move.how != trace::How::moved || !by_module(runtime.recorder->site(move.site))) return std::nullopt;
+  bool was_beside = false;
+  visit_steps(move.parent, [&](const trace::LineageNode& older) {
+    was_beside = older.device == inquiry.operands[operand].device;
+    return !was_beside;
+  });
+  return was_beside ? std::optional(move) : std::nullopt;
 }
 
 // The one line that moved all weights at and below a module; `any` tells whether there are any.

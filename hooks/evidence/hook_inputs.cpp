@@ -48,8 +48,7 @@ std::string argument_of(const std::vector<ArgumentTensor>& arguments, const void
   const auto carrier = std::ranges::find_if(
       arguments, [object](const ArgumentTensor& one) { return one.by_itself && one.object == object; });
   if (carrier == arguments.end()) return "";
-  char buffer[256];
-  return std::string(text_of(carrier->name, buffer, sizeof buffer));
+  return text_of(carrier->name);
 }
 
 // Whether the call that stands there gives an argument by its name.

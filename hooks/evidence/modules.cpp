@@ -14,6 +14,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/words.h"
@@ -212,17 +213,15 @@ struct Shares {
 void add_shares(Shares& shares, const void* code, const void* name) {
   if (!mentions(code, name)) return;
   const ByteCode byte_code(code);
-  char buffers[3][256];
-  const std::string_view wanted = text_of(name, buffers[0], sizeof buffers[0]);
+  const std::string wanted = text_of(name);
   const auto& all = byte_code.instructions();
-  SourceFiles files;
+  FileLines files;
   for (std::size_t k = 1; k < all.size(); ++k) {
     if (all[k].operation != Operation::store_attribute || all[k - 1].operation != Operation::load_variable) continue;
     const trace::Position at = position_of(code, all[k].offset);
-    const SourceLines lines(files.whole(at.file));
-    const std::string receiver(text_of(all[k - 1].operand, buffers[1], sizeof buffers[1]));
-    const std::string target = receiver + "." + std::string(text_of(all[k].operand, buffers[2], sizeof buffers[2]));
-    const auto value = assigned_to(statement_at(lines, at.line), target);
+    const std::string receiver = text_of(all[k - 1].operand);
+    const std::string target = receiver + "." + text_of(all[k].operand);
+    const auto value = assigned_to(statement_at(files.of(at.file), at.line), target);
     // A second name in the same object gives it to nobody.
     if (!value || !gives_attribute(*value, wanted) || value->starts_with(receiver + ".")) continue;
     (same_name(all[k].operand, name) ? shares.by_name : shares.renamed).push_back({at, true});

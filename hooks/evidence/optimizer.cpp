@@ -39,10 +39,7 @@ bool may_have_made(std::string_view statement, std::string_view key) {
 class StateStores {
  public:
   // `made` is where the value was made.
-  StateStores(const void* key, const trace::Position& made) : key_(key), made_(made) {
-    char buffer[256];
-    name_ = text_of(key, buffer, sizeof buffer);
-  }
+  StateStores(const void* key, const trace::Position& made) : key_(key), name_(text_of(key)), made_(made) {}
 
   const std::vector<Candidate>& found() const { return found_; }
 
@@ -78,7 +75,7 @@ class StateStores {
 
   SourceFiles files_;
   const void* key_;
-  std::string name_;
+  const std::string name_;
   const trace::Position made_;
   std::vector<Candidate> found_;
 };

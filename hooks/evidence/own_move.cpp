@@ -15,6 +15,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
@@ -76,25 +77,22 @@ GivenPart part_given(const SourceLines& lines, const trace::Position& call, std:
 
 // The line of a method on which the attribute is handed on as it is to a new object, beside others that are moved.
 std::optional<trace::Position> handed_on(const void* code, const void* holder, std::string_view attribute) {
-  char buffer[256];
-  const std::string self(text_of(code_local_name(code, 0), buffer, sizeof buffer));
+  const std::string self = text_of(code_local_name(code, 0));
   const std::string part = self + "." + std::string(attribute);
-  SourceFiles files;
-  std::optional<SourceLines> lines;
+  FileLines files;
   const ByteCode byte_code(code);
   for (const Instruction& one : byte_code.instructions()) {
     const trace::Position at = position_of(code, one.offset);
-    if (!lines) lines.emplace(files.whole(at.file));
-    const auto call = call_text(code_text(*lines, at));
+    const auto call = call_text(code_text(files.of(at.file), at));
     if (!call || !makes_another(*call, short_type_name(holder))) continue;
     int line = 0;
     bool beside = false;
     for (const std::string& argument : call->arguments) {
-      const GivenPart given = part_given(*lines, at, argument);
+      const GivenPart given = part_given(files.of(at.file), at, argument);
       if (given.value == part) line = given.line;
       beside = beside || moves_attribute(given.value, self);
     }
-    if (line != 0 && beside) return position_at(at.file, line, qualified_function(*lines, line));
+    if (line != 0 && beside) return position_at(at.file, line, qualified_function(files.of(at.file), line));
   }
   return std::nullopt;
 }
@@ -132,18 +130,15 @@ class MovedOn final : public LinkVisitor {
 std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const void* code, const void* holder,
                                             const std::string& attribute) {
   if (mentions_text(code, attribute)) return std::nullopt;
-  char buffer[256];
-  const std::string self(text_of(code_local_name(code, 0), buffer, sizeof buffer));
-  SourceFiles files;
-  std::optional<SourceLines> lines;
+  const std::string self = text_of(code_local_name(code, 0));
+  FileLines files;
   std::optional<trace::Position> found;
   int count = 0;
   const ByteCode byte_code(code);
   for (const Instruction& one : byte_code.instructions()) {
     if (one.operation != Operation::load_attribute) continue;
     const trace::Position at = position_of(code, one.offset);
-    if (!lines) lines.emplace(files.whole(at.file));
-    const std::string statement = statement_at(*lines, at.line);
+    const std::string statement = statement_at(files.of(at.file), at.line);
     const auto begin = statement.find(self + ".");
     if (begin == statement.npos || (found && found->line == at.line)) continue;
     if (!trace::calls_method(std::string_view(statement).substr(begin), kMovers)) continue;
@@ -196,8 +191,7 @@ bool is_constructor(const void* code) {
 }
 
 bool find_in_methods(const Inquiry& inquiry, std::size_t operand, const Part& part) {
-  char buffer[256];
-  const std::string attribute(text_of(part.name, buffer, sizeof buffer));
+  const std::string attribute = text_of(part.name);
   if (attribute.empty()) return false;
   for (const void* function : functions_of_type(type_of(part.holder))) {
     const void* code = code_of_function(function);

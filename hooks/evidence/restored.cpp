@@ -15,6 +15,7 @@
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/function_names.h"
@@ -54,6 +55,7 @@ class LoadSearch {
 
  private:
   static constexpr int kMaxFollowed = 4;
+  static constexpr std::string_view kReturn = "return ";
 
   trace::Position here(trace::StringId file, int line) {
     const SourceLines lines(files_.whole(file));
@@ -68,14 +70,9 @@ class LoadSearch {
     if (code == nullptr) return std::nullopt;
     const trace::StringId file = position_of(code, 0).file;
     const SourceLines lines(files_.whole(file));
-    const int first = code_first_line(code);
-    int found = 0;
-    for (int k = first + 1; k <= end_of_function(lines, first + 2); ++k) {
-      if (trimmed(lines[k]).starts_with("return ") && std::exchange(found, k) != 0) return std::nullopt;
-    }
+    const int found = only_line_of(lines, code_first_line(code), kReturn);
     if (found == 0) return std::nullopt;
-    return find(file, found, std::string_view(statement_at(lines, found)).substr(std::string_view("return ").size()),
-                followed);
+    return find(file, found, statement_at(lines, found).substr(kReturn.size()), followed);
   }
 
   const Inquiry& inquiry_;
@@ -94,8 +91,8 @@ std::string receiver_of(std::string_view statement, std::string_view method) {
 
 // Where the value was loaded that a statement gives an attribute or a variable of this name.
 std::optional<trace::Position> loaded_at(const Inquiry& inquiry, const trace::Position& at, const std::string& name) {
-  SourceFiles files;
-  const std::string statement = statement_at(SourceLines(files.whole(at.file)), at.line);
+  FileLines files;
+  const std::string statement = statement_at(files.of(at.file), at.line);
   const std::string_view targets =
       std::string_view(statement).substr(0, std::min(statement.find(" = "), statement.size()));
   const std::size_t dot = targets.find("." + name);

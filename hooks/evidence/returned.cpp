@@ -69,9 +69,8 @@ class Method {
   // `part`: it is the function of a part, which has a device of its own; any other may be told one by a part that it is
   // given, as `run(expert, x)` is.
   Method(const void* code, bool part) : at_(position_of(code, 0)), lines_(files_.whole(at_.file)), part_(part) {
-    char buffer[256];
     for (int k = 0; k < code_all_arguments(code); ++k) {
-      names_.emplace_back(text_of(code_local_name(code, k), buffer, sizeof buffer));
+      names_.push_back(text_of(code_local_name(code, k)));
     }
     for (definition_ = code_first_line(code); is_decorator(lines_[definition_]);) ++definition_;
   }

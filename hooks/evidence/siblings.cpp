@@ -154,9 +154,8 @@ void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::
   if (at == kNoPlace || inquiry.search.place(at).link.name == nullptr || sibling.name == nullptr) return;
   const auto listed = Listing(moved, 0).find();
   if (!listed) return;
-  char buffer[256];
-  const std::string name(text_of(inquiry.search.place(at).link.name, buffer, sizeof buffer));
-  const std::string other(text_of(sibling.name, buffer, sizeof buffer));
+  const std::string name = text_of(inquiry.search.place(at).link.name);
+  const std::string other = text_of(sibling.name);
   if (!mentions_name(listed->text, other) || mentions_name(listed->text, name)) return;
   inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, listed->at, name);
 }

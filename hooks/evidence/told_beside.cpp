@@ -1,6 +1,7 @@
 // A function that was told two devices, by arguments of its own: one is the device where an operand is missed.
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/names/tensor_objects.h"
@@ -28,17 +29,15 @@ class ToldThere final : public LinkVisitor {
   const std::string& name() const { return name_; }
   bool link(const Link& link, void* object) override {
     if (link.kind != LinkKind::local || link.index >= arguments_ || link.name == nullptr) return true;
-    char buffer[256];
-    const std::string_view name = text_of(link.name, buffer, sizeof buffer);
-    if (speaks_of_device(name) && says_wanted(object)) name_ = name;
+    std::string name = text_of(link.name);
+    if (speaks_of_device(name) && says_wanted(object)) name_ = std::move(name);
     return name_.empty();
   }
 
  private:
   bool says_wanted(const void* object) const {
     if (const DeviceKey told = device_in(object)) return inquiry_.is_wanted(operand_, device_slot(told));
-    char buffer[64];
-    const std::string_view text = object != nullptr && is_text(object) ? text_of(object, buffer, sizeof buffer) : "";
+    const std::string text = object != nullptr && is_text(object) ? text_of(object) : std::string();
     for (const trace::OperandRecord& other : inquiry_.operands) {
       const std::string_view device = runtime.recorder->string(runtime.recorder->device_name(other.device));
       const bool there = text == device || text == device.substr(0, device.find(':'));

@@ -97,13 +97,6 @@ class MakesDict {
   std::string returned_;
 };
 
-bool is_named_argument(const void* code, std::string_view name) {
-  for (int k = 0; k < code_named_arguments(code); ++k) {
-    if (is_name(code_local_name(code, k), name)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void find_unpacked_entry(const Inquiry& inquiry, std::size_t operand) {
@@ -111,10 +104,9 @@ void find_unpacked_entry(const Inquiry& inquiry, std::size_t operand) {
   if (at == kNoPlace || !inquiry.search.is_root(at) || inquiry.search.sighting(operand).gradient) return;
   const Place& root = inquiry.search.place(at);
   if (root.frame == nullptr || root.link.kind != LinkKind::local || root.link.name == nullptr) return;
-  char buffer[256];
-  const std::string name(text_of(root.link.name, buffer, sizeof buffer));
+  const std::string name = text_of(root.link.name);
   const void* caller = caller_of(root.frame);
-  if (caller == nullptr || !is_named_argument(frame_code(root.frame), name)) return;
+  if (caller == nullptr || !has_named_argument(frame_code(root.frame), name)) return;
   const void* code = function_unpacked(inquiry, waits_at(caller));
   if (code == nullptr) return;
   const MakesDict maker(code);

@@ -94,8 +94,7 @@ bool find_unused_by_maker(const Inquiry& inquiry, std::size_t operand) {
   const void* code = code_at(inquiry, made);
   const void* unused = code != nullptr ? unused_device(code) : nullptr;
   if (unused == nullptr) return false;
-  char buffer[256];
-  inquiry.found.add(trace::EvidenceKind::device_unused_at, operand, made, text_of(unused, buffer, sizeof buffer));
+  inquiry.found.add(trace::EvidenceKind::device_unused_at, operand, made, text_of(unused));
   return true;
 }
 
@@ -111,8 +110,7 @@ void find_unused_device(const Inquiry& inquiry, std::size_t operand) {
     const void* unused = code != nullptr ? unused_device(code) : nullptr;
     const auto at = unused != nullptr ? made_at(files, code) : std::nullopt;
     if (!at) continue;
-    char buffer[256];
-    inquiry.found.add(trace::EvidenceKind::device_unused_at, operand, *at, text_of(unused, buffer, sizeof buffer));
+    inquiry.found.add(trace::EvidenceKind::device_unused_at, operand, *at, text_of(unused));
     return;
   }
 }

@@ -320,9 +320,12 @@ bool WrittenLink::link(const Link& link, void* object) {
   return false;
 }
 
+std::string link_name(const Link& link) {
+  return link.text != nullptr ? std::string(link.text) : text_of(link.name);
+}
+
 std::string written(const Link& link) {
-  char buffer[256];
-  const std::string name(link.text != nullptr ? link.text : text_of(link.name, buffer, sizeof buffer));
+  const std::string name = link_name(link);
   switch (link.kind) {
     case LinkKind::index:
       return name.empty() ? "[" + std::to_string(link.index) + "]" : "." + name;

@@ -155,6 +155,9 @@ class ObjectSearch final : public LinkVisitor {
   const void* tensor_base_type_ = nullptr;
 };
 
+// What the program calls a link: "weight", "key", the field of a named tuple; empty where it has no name.
+std::string link_name(const Link& link);
+
 // "[3]", ".weight", "['key']": a link as it is written behind its holder; a variable's name.
 std::string written(const Link& link);
 

@@ -6,11 +6,6 @@ namespace devsan::hooks {
 
 namespace {
 
-std::string text(const void* name) {
-  char buffer[256];
-  return std::string(text_of(name, buffer, sizeof buffer));
-}
-
 std::string name_of_parameter(const ObjectSearch& search, const void* parameter) {
   const std::string name = name_in_modules(search, parameter);
   if (!name.empty()) return name;
@@ -32,7 +27,7 @@ bool keeps_parameter_groups(const void* object) noexcept {
 std::string name_in_modules(const ObjectSearch& search, const void* tensor) {
   std::string path;
   for (const Holding* at : search.outwards(search.owner(tensor))) {
-    path = text(at->link.name) + (path.empty() ? "" : ".") + path;
+    path = text_of(at->link.name) + (path.empty() ? "" : ".") + path;
   }
   return path;
 }
@@ -45,7 +40,7 @@ OptimizerState optimizer_state(const ObjectSearch& search, const void* tensor) {
       for (const Holding& state : search.holdings_of(of_parameter.holder)) {
         if (!is_name(state.link.name, "state") || !keeps_parameter_groups(state.holder)) continue;
         return {state.holder, entry.link.name,
-                text(entry.link.name) + " of " + name_of_parameter(search, of_parameter.link.key)};
+                text_of(entry.link.name) + " of " + name_of_parameter(search, of_parameter.link.key)};
       }
     }
   }

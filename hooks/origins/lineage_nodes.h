@@ -1,4 +1,4 @@
-// All steps of histories that the process has written down so far.
+// Steps of histories: those of one value, and all that the process has written down so far.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,16 @@ void visit_lineage_nodes(Visit visit) {
     const trace::LineageNode node = runtime.recorder->lineage(id);
     if (node.how == trace::How{}) return;
     visit(id, node);
+  }
+}
+
+// Calls `visit(node)` for a step and those that it was made from, the newest first, until it says false.
+template <class Visit>
+void visit_steps(trace::LineageId id, Visit visit) {
+  for (int steps = 0; id != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    if (!visit(node)) return;
+    id = node.parent;
   }
 }
 

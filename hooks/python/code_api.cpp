@@ -88,6 +88,13 @@ int code_named_arguments(const void* code) noexcept {
   return code_arguments(code) + (by_keyword != 0 ? field<int>(code, by_keyword) : 0);
 }
 
+bool has_named_argument(const void* code, std::string_view name) noexcept {
+  for (int k = 0; k < code_named_arguments(code); ++k) {
+    if (is_name(code_local_name(code, k), name)) return true;
+  }
+  return false;
+}
+
 int code_all_arguments(const void* code) noexcept {
   constexpr int kVariableArguments = 0x04;
   constexpr int kVariableKeywords = 0x08;

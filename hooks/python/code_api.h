@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "hooks/python/python_api.h"
@@ -70,7 +71,8 @@ const void* code_names(const void* code) noexcept;      // a tuple: attributes, 
 int code_first_line(const void* code) noexcept;         // of its `def`, or its first decorator
 int code_arguments(const void* code) noexcept;          // positional arguments; they are the first locals
 int code_named_arguments(const void* code) noexcept;    // with those given by keyword alone, which come next
-int code_all_arguments(const void* code) noexcept;      // with `*args` and `**kwargs`, which come after these
+bool has_named_argument(const void* code, std::string_view name) noexcept;
+int code_all_arguments(const void* code) noexcept;  // with `*args` and `**kwargs`, which come after these
 // The name of local `index` in the order of a frame's slots: locals, cells, free variables.
 const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
 // The name of variable `index` of the `count` that a function takes from those around it.
@@ -86,5 +88,11 @@ const void* code_of_function(const void* function) noexcept;
 // Whether two names are the same text.
 bool same_name(const void* a, const void* b) noexcept;
 bool is_name(const void* name, std::string_view text) noexcept;
+
+// The text of a str as a string of its own, cut at 255 bytes where it is not pure ASCII. May throw std::bad_alloc.
+inline std::string text_of(const void* object) {
+  char buffer[256];
+  return std::string(text_of(object, buffer, sizeof buffer));
+}
 
 }  // namespace devsan::hooks

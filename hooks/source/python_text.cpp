@@ -206,6 +206,15 @@ std::string defined_name(std::string_view line, std::string_view keyword) {
   return std::string(line.substr(0, line.find_first_of("(: ")));
 }
 
+int only_line_of(const SourceLines& lines, int first, std::string_view word) {
+  const int end = end_of_function(lines, first + 2);
+  int found = 0;
+  for (int k = first + 1; k <= end; ++k) {
+    if (trimmed(lines[k]).starts_with(word) && std::exchange(found, k) != 0) return 0;
+  }
+  return found;
+}
+
 std::string qualified_function(const SourceLines& lines, int number) {
   const int def = enclosing_line(lines, number, "def ");
   if (def == 0) return "<module>";

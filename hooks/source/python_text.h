@@ -67,6 +67,10 @@ int end_of_block(const SourceLines& lines, int number, int head);
 // The last line of the function that a line stands in; of the file outside of all.
 int end_of_function(const SourceLines& lines, int number);
 
+// The only line that begins with `word`, as "return ", of the function whose `def` or decorator is on the line `first`;
+// 0 where there is none, or several.
+int only_line_of(const SourceLines& lines, int first, std::string_view word);
+
 // "Net.forward", the function that a line stands in, as Python qualifies its name; "<module>" outside of all.
 std::string qualified_function(const SourceLines& lines, int number);
 

@@ -33,10 +33,7 @@ std::optional<Explanation> kept_as_attribute(const Pair& pair, const Evidence& c
 
 // A cache that finds it once more in a later call has its entry from an earlier one: that is another mistake.
 bool is_cached(const Operand& odd) {
-  return std::ranges::any_of(odd.evidence, [&](const Evidence& key) {
-    const auto stores = [&](const LineageStep& step) { return same_line(step.at, key.at); };
-    return key.kind == trace::EvidenceKind::cache_key_at && std::ranges::any_of(odd.lineage, stores);
-  });
+  return std::ranges::any_of(odd.lineage, [&](const LineageStep& step) { return is_cached_at(odd, step.at); });
 }
 
 // The last line of the function that computed it: `size = weight.abs()` and, under it, `masks[name] = size.gt(limit)`.

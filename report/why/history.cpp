@@ -59,6 +59,12 @@ const LineageStep* stored_as_entry(const Operand& operand, const Finding& findin
   return nullptr;
 }
 
+bool is_cached_at(const Operand& operand, const Frame& place) {
+  return std::ranges::any_of(operand.evidence, [&](const Evidence& evidence) {
+    return evidence.kind == trace::EvidenceKind::cache_key_at && same_line(evidence.at, place);
+  });
+}
+
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind) {
   const auto found = std::ranges::find(operand.evidence, kind, &Evidence::kind);
   return found == operand.evidence.end() ? nullptr : &*found;

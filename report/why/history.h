@@ -31,6 +31,8 @@ bool was_never_moved(const Operand& operand);
 bool was_on(const Operand& operand, std::string_view device);
 // The newest step on a line that keeps its result as an entry of a list or dict; null without one.
 const LineageStep* stored_as_entry(const Operand& operand, const Finding& finding);
+// Whether a line puts it into a cache, from where later calls take it whatever device they are for.
+bool is_cached_at(const Operand& operand, const Frame& place);
 // The first that the process found; null without one.
 const Evidence* evidence_of(const Operand& operand, trace::EvidenceKind kind);
 // One that has a position, in code that can be changed.

@@ -29,10 +29,7 @@ bool is_taken_from_weight(const LineageStep& stored, const LineageStep& arrival,
 // A cache was filled in this line with what was computed from something made elsewhere, which may be on another device
 // by the next call.
 bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& arrival) {
-  if (stored.how != trace::How::derived || same_function(stored.at, arrival.at)) return false;
-  return std::ranges::any_of(odd.evidence, [&](const Evidence& evidence) {
-    return evidence.kind == trace::EvidenceKind::cache_key_at && same_line(evidence.at, stored.at);
-  });
+  return stored.how == trace::How::derived && !same_function(stored.at, arrival.at) && is_cached_at(odd, stored.at);
 }
 
 // A variable of a function that still runs got it from a call in the line that its making was called from; or a
