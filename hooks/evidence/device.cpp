@@ -36,6 +36,18 @@ std::string device_given(const SourceLines& lines, const trace::LineageNode& nod
   return decides ? device_expression(code_text(lines, at)) : "";
 }
 
+// The only `return` of a function; the first line of its body where it has none, or several.
+int return_of(const SourceLines& lines, int definition) {
+  const int end = end_of_block(lines, definition + 1, definition);
+  int found = 0;
+  for (int line = definition + 1; line <= end; ++line) {
+    if (!trimmed(lines[line]).starts_with("return")) continue;
+    if (found != 0) return definition + 1;
+    found = line;
+  }
+  return found != 0 ? found : definition + 1;
+}
+
 // `device=self.device`, where that is no attribute but a property: what it gives is computed whenever it is asked.
 void find_property(const SourceLines& lines, const trace::Position& made, const std::string& expression,
                    std::size_t index, EvidenceList& found) {
@@ -44,7 +56,7 @@ void find_property(const SourceLines& lines, const trace::Position& made, const 
   if (!expression.starts_with(kSelf) || type == 0) return;
   const int decorator = decorator_of(lines, type, std::string_view(expression).substr(kSelf.size()));
   if (trimmed(lines[decorator]) != "@property") return;
-  const int body = decorator + 2;
+  const int body = return_of(lines, decorator + 1);
   found.add(trace::EvidenceKind::device_property_at, index,
             position_at(made.file, body, qualified_function(lines, body)), expression);
 }

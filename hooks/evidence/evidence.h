@@ -160,6 +160,7 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
 void find_moved_modules(const Inquiry& inquiry, std::size_t operand);
 void find_moved_children(const Inquiry& inquiry, std::size_t operand);
+void find_moved_parameters(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_source_moved(const Inquiry& inquiry, std::size_t operand);

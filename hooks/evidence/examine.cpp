@@ -35,6 +35,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_moved_siblings(inquiry, k);
   find_own_move(inquiry, k);
   find_moved_children(inquiry, k);
+  find_moved_parameters(inquiry, k);
   find_moved_modules(inquiry, k);
   find_generator(inquiry, k);
   find_default_device(inquiry, k);

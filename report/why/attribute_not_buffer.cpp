@@ -59,6 +59,14 @@ std::optional<Explanation> parameter_in_container(const Pair& pair, const Eviden
                              "()` here: what that holds belongs to the module."}};
 }
 
+// `self.state = torch.zeros(n, device=self.device)` in a method that was called after the module had moved: no move of
+// the module has left it behind, the device that the line names is the wrong one.
+bool made_for_moved_holder(const Operand& odd, const Finding& finding) {
+  const Evidence* moved = place_of(odd, trace::EvidenceKind::holder_moved_at, finding);
+  return moved != nullptr && !odd.lineage.empty() && names_device(odd.lineage.back().at) &&
+         is_made_after(odd, moved->at);
+}
+
 }  // namespace
 
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
@@ -79,6 +87,7 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   const Frame* place = held != nullptr ? attribute_place(pair->odd, *held, finding) : nullptr;
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
   if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
+  if (made_for_moved_holder(pair->odd, finding)) return std::nullopt;
   const std::optional<SourceAttribute> source = source_attribute(pair->odd, *place, attribute_of_path(held->text));
   if (source) place = &source->step->at;
   RootCause cause = cause_at(*place, pair->odd,

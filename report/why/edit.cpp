@@ -59,6 +59,8 @@ std::string registered_as_buffer(const Frame& place, std::string_view attribute)
 Fix register_as_buffer(const Frame& place, std::string_view attribute) {
   const std::string edit = registered_as_buffer(place, attribute);
   std::string text = edit.empty() ? "Register it with `register_buffer()`" : "Register it: `" + edit + "`";
+  if (attribute.ends_with(']'))
+    text = "A container cannot be a buffer: register each of its entries, by a name of its own";
   return {place.file, place.line, text + ", with `persistent=False` if checkpoints should not hold it."};
 }
 

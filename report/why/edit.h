@@ -19,7 +19,8 @@ std::string with_argument(std::string_view call, std::string_view argument);
 std::string device_at(const Frame& place, const Operand& wanted, const Finding& finding);
 // "self.bias = torch.ones(3)" -> "self.register_buffer('bias', torch.ones(3))". Empty for other lines.
 std::string registered_as_buffer(const Frame& place, std::string_view attribute);
-// To make the attribute that `place` stores a buffer; the edit told in words where it cannot be written.
+// To make the attribute that `place` stores a buffer; the edit told in words where it cannot be written. An attribute
+// that ends with "]" is an entry of a container.
 Fix register_as_buffer(const Frame& place, std::string_view attribute);
 // To move the module that is made at `place`.
 Fix move_module_where_made(const Frame& place, std::string_view device);

@@ -218,6 +218,13 @@ bool is_load(const LineageStep& step) {
          call_at(step.at).find("torch.load(") != std::string::npos;
 }
 
+bool is_made_after(const Operand& made, const Frame& place) {
+  if (made.lineage.empty()) return false;
+  const LineageStep& step = made.lineage.back();
+  const auto behind = [&](const Frame& call) { return same_function(call, place) && call.line > place.line; };
+  return behind(step.at) || std::ranges::any_of(step.calls, behind);
+}
+
 bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }

@@ -42,6 +42,8 @@ const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const
 const Evidence* store_of(const Operand& operand, const Evidence& held, const Finding& finding);
 // Whether its first step, which made it anew, stands in the function of a line.
 bool is_made_in(const Frame& place, const Operand& operand);
+// Whether a weight, or another value, was made behind this line of a function that has run that far.
+bool is_made_after(const Operand& made, const Frame& place);
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);

@@ -10,6 +10,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -79,9 +80,26 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
                   "`, or store that anew where these are moved."}};
 }
 
+// `return self._device`: a property that only hands out what somebody stored.
+bool hands_out_attribute(const Frame& property) {
+  constexpr std::string_view kReturns = "return self.";
+  const std::string_view statement = statement_of(property.source);
+  return statement.starts_with(kReturns) && std::ranges::all_of(statement.substr(kReturns.size()), trace::is_word);
+}
+
 // `device=self.device`, which is computed whenever it is asked: the line asks for it.
 Explanation made_as_asked(const Evidence& property, const LineageStep& origin, const Pair& pair,
                           const std::string& device) {
+  if (hands_out_attribute(property.at)) {
+    return {
+        cause_at(property.at, pair.odd,
+                 mention_first(pair.odd) + " begins in " + short_place(origin.at) + " on `" + property.text +
+                     "`. This property hands out an attribute that was stored once: it says " +
+                     spoken_device(pair.odd.device) + ", while what it meets is on " +
+                     spoken_device(pair.wanted.device) + "."),
+        Fix{property.at.file, property.at.line,
+            "Return the device of a parameter or buffer, which moves with the object, instead of what was stored."}};
+  }
   return {
       cause_at(origin.at, pair.odd,
                mention_first(pair.odd) + " begins in this line on `" + property.text + "`, which is " +

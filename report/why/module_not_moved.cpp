@@ -156,6 +156,19 @@ Explanation left_by_children(const Evidence& children, const Operand& stayed, co
               "`module.buffers(recurse=False)`."}};
 }
 
+// `for p in model.parameters(): p.data = p.data.to(device)`
+std::optional<Explanation> left_by_parameters(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const Evidence* loop = place_of(stayed, trace::EvidenceKind::parameters_moved_at, finding);
+  if (loop == nullptr || is_made_after(stayed, loop->at)) return std::nullopt;
+  return Explanation{
+      cause_at(loop->at, stayed,
+               "The parameters of the `" + loop->text + "` are moved to " + tensor.device + " here, one by one. " +
+                   mention_first(stayed) + " is a buffer, which `parameters()` does not give: it stays on the CPU."),
+      Fix{loop->at.file, loop->at.line,
+          "Move the buffers, too: `for buffer in module.buffers(): buffer.data = buffer.data.to('" + tensor.device +
+              "')`; or all at once, by `.to()` of the module."}};
+}
+
 // `model[1] = Adapter(model[1])`: the module around children that were elsewhere by then makes weights of its own.
 Explanation made_around_moved(const Evidence& children, const Operand& stayed, const Operand& tensor) {
   const LineageStep& made = stayed.lineage.back();
@@ -166,14 +179,6 @@ Explanation made_around_moved(const Evidence& children, const Operand& stayed, c
                        short_place(children.at) + " had moved to " + tensor.device + " by then."),
           Fix{made.at.file, made.at.line,
               "Make it on the device of a weight of those" + (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
-}
-
-// Whether a weight was made behind this line of a function that has run that far.
-bool is_made_after(const Operand& weight, const Frame& place) {
-  if (weight.lineage.empty()) return false;
-  const LineageStep& made = weight.lineage.back();
-  const auto behind = [&](const Frame& call) { return same_function(call, place) && call.line > place.line; };
-  return behind(made.at) || std::ranges::any_of(made.calls, behind);
 }
 
 // `net = Net().to(device)`: all of it, not what it is made of, as by `net = Net(head.to(device))`.
@@ -297,6 +302,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const bool by_method = later != nullptr && is_method_called_on(*later, *outermost, *stayed);
   const bool anew = by_method || made_anew(*stayed, outermost);
   if (anew && is_changeable(stayed->lineage.back().at, finding)) return made_by_method(*stayed, *tensor, finding);
+  if (auto by_parameters = left_by_parameters(*stayed, *tensor, finding)) return by_parameters;
   const Evidence* put = put_into_model(*stayed, *tensor, finding);
   // `setattr()` by a name that is put together leaves no line; the constructor's put what was there before.
   const bool replaced = put != nullptr && later != nullptr && is_constructor(put->at) && !was_made_in(put->at, *stayed);

@@ -130,6 +130,16 @@ TEST_CASE("A line that asks a property for its device is the cause, where the pr
   CHECK(cause_line(explained(finding)) == 13);
 }
 
+TEST_CASE("A property that hands out what was stored once is the cause, and not the line that asks it") {
+  Finding finding = add("prefix");
+  odd(finding).lineage = {created(line(80, "Net.forward", "    prefix = torch.ones(3, device=self.device)"))};
+  find(odd(finding), EvidenceKind::device_property_at, line(76, "Net.device", "        return self._device  # told"),
+       "self.device");
+  CHECK(cause_line(explained(finding)) == 76);
+  odd(finding).evidence.front().at.source = "        return self.weight.device";
+  CHECK(cause_line(explained(finding)) == 80);
+}
+
 TEST_CASE("A default argument that keeps a variable's value is not where it was made") {
   Finding finding = add("vector");
   odd(finding).lineage = {created(line(9, "<module>", "vector = torch.zeros(3)", "torch.zeros(3)"))};

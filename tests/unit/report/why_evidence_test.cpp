@@ -70,6 +70,33 @@ TEST_CASE("A plain attribute of a module is to be registered as a buffer") {
   CHECK_THAT(told.fix->text, Contains("`self.register_buffer('mask', make_mask())`"));
 }
 
+TEST_CASE("An attribute that was made after its module had moved is not what the move left behind") {
+  Finding finding = add("state");
+  const Frame made =
+      line(27, "Net.initial", "        return torch.zeros(4, device=self.home)", "torch.zeros(4, device=self.home)");
+  odd(finding).lineage = {created(made)};
+  odd(finding).lineage.front().calls = {line(61, "<module>", "net.reset()")};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.state");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(42, "Net.reset", "        self.state = self.initial()"),
+       "Net.state");
+  find(odd(finding), EvidenceKind::holder_moved_at, line(59, "<module>", "net = Net().to(device)"), "cuda:0");
+  CHECK(explained(finding).rule != "attribute_not_buffer");
+  odd(finding).evidence.back().at.line = 62;
+  CHECK(explained(finding).rule == "attribute_not_buffer");
+}
+
+TEST_CASE("An entry of a plain container is registered by a name of its own") {
+  Finding finding = add("self.tables[0]", NameKind::attribute);
+  odd(finding).lineage = {created(line(3, "make", "    return torch.ones(4)", "torch.ones(4)"))};
+  find(odd(finding), EvidenceKind::held_by_module, {}, "Net.tables[0]");
+  find(odd(finding), EvidenceKind::attribute_set_at, line(12, "Net.__init__", "        self.tables = [make(), make()]"),
+       "Net.tables");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 12);
+  CHECK_THAT(told.fix->text, Contains("each of its entries"));
+  CHECK(told.fix->text.find("register_buffer('tables") == std::string::npos);
+}
+
 TEST_CASE("An attribute that the failing function itself makes in each call only lacks its device") {
   Finding finding = add("self.mask", NameKind::attribute);
   const Frame made = line(29, "Net.forward", "        self.mask = torch.ones(4)", "torch.ones(4)");

@@ -88,6 +88,24 @@ TEST_CASE("An attribute that is asked for a device beside weights that are elsew
   }
 }
 
+TEST_CASE("A loop that moves the parameters one by one is the cause of a buffer that stayed") {
+  Finding finding = add("self.seen", NameKind::buffer);
+  odd(finding).lineage = {created(line(14, "Metric.__init__", "        self.register_buffer('seen', torch.zeros(3))"))};
+  odd(finding).lineage.front().calls = {line(60, "<module>", "model = Net()")};
+  const Frame put = line(30, "Net.__init__", "        self.metric = Metric(3)");
+  find(odd(finding), EvidenceKind::module_put_at, put, "Net.metric");
+  find(odd(finding), EvidenceKind::weights_elsewhere, {}, "cuda:0 4 of 6 Net");
+  find(odd(finding), EvidenceKind::module_bound_at, line(60, "<module>", "model = Net()"), "model");
+  find(odd(finding), EvidenceKind::parameters_moved_at, line(61, "<module>", "for p in model.parameters():"), "Net");
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 61);
+  CHECK_THAT(told.fix->text, Contains("module.buffers()"));
+  SECTION("not of one that was made after the loop") {
+    odd(finding).lineage.front().calls.front().line = 70;
+    CHECK(cause_line(explained(finding)) != 61);
+  }
+}
+
 TEST_CASE("A copy of a module that was moved since, or whose original is in a library, is told of where it is bound") {
   Finding finding = add("self.target.weight", NameKind::parameter);
   const Frame copied = line(22, "Agent.__init__", "        self.target = copy.deepcopy(self.net)");

@@ -1,0 +1,67 @@
+// A loop that moves a model parameter by parameter, as `for p in net.parameters(): p.data = p.data.to(device)` does:
+// buffers are not among those.
+#include <optional>
+#include <string>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/origins/lineage_nodes.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// The newest copy in the history of a weight, where the program made it itself and no module's method did.
+std::optional<trace::Position> own_move_of(const c10::TensorImpl& weight) {
+  const c10::StorageImpl* storage = storage_of(&weight);
+  std::optional<trace::Position> found;
+  if (storage == nullptr) return found;
+  visit_steps(origin_table().find(storage), [&](const trace::LineageNode& node) {
+    if (node.how == trace::How::derived) return true;
+    const trace::Site site = runtime.recorder->site(node.site);
+    if (node.how == trace::How::moved && !by_module(site)) found = site.user;
+    return false;
+  });
+  return found;
+}
+
+// The one line that moved all weights of a model that are where the operand is missed.
+std::optional<trace::Position> move_of_all(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  std::optional<trace::Position> found;
+  bool together = true;
+  visit_weights(inquiry.search, root, [&](const c10::TensorImpl& weight) {
+    if (!inquiry.is_wanted(operand, device_slot_of(&weight))) return true;
+    const auto moved = own_move_of(weight);
+    together = moved && (!found || same_line(*found, *moved));
+    found = moved;
+    return together;
+  });
+  return together ? found : std::nullopt;
+}
+
+bool goes_through_parameters(const trace::Position& loop, const trace::Position& moved) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  const std::string header = statement_at(lines, loop.line);
+  return header.find("parameters(") != header.npos ||
+         statement_at(lines, moved.line).find(".data") != std::string::npos;
+}
+
+}  // namespace
+
+void find_moved_parameters(const Inquiry& inquiry, std::size_t operand) {
+  const Holding* owner = inquiry.owner_of(operand);
+  if (owner == nullptr || owner->link.kind != LinkKind::buffer) return;
+  const auto around = inquiry.search.outwards(inquiry.search.parent_module(owner->holder));
+  const void* root = around.empty() ? owner->holder : around.back()->holder;
+  const auto moved = move_of_all(inquiry, operand, root);
+  const auto loop = moved ? loop_around(*moved) : std::nullopt;
+  if (!loop || !goes_through_parameters(*loop, *moved)) return;
+  inquiry.found.add(trace::EvidenceKind::parameters_moved_at, operand, *loop, type_name(root));
+}
+
+}  // namespace devsan::hooks
