@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "hooks/evidence/device_source.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/names/named_objects.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
@@ -43,6 +45,25 @@ bool computes_device(const Inquiry& inquiry, const trace::Position& at, std::str
   return kept.object() == nullptr;
 }
 
+// Where this tensor was copied to the device that the operand is missed on, and itself stayed.
+std::optional<Copy> copied_away(const Inquiry& inquiry, std::size_t operand, const c10::TensorImpl* tensor) {
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const auto copy = storage != nullptr ? find_copy(storage, Copied::away) : std::nullopt;
+  return copy && inquiry.is_wanted(operand, copy->device) ? copy : std::nullopt;
+}
+
+// The same of the tensor whose history stands behind that of what was made on its device.
+std::optional<Copy> copied_source(const Inquiry& inquiry, std::size_t operand) {
+  std::optional<Copy> found;
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& step) {
+    if (step.device == inquiry.operands[operand].device) {
+      found = copied_away(inquiry, operand, device_source(inquiry.search, inquiry.innermost, step));
+    }
+    return !found && step.how == trace::How::derived;
+  });
+  return found;
+}
+
 }  // namespace
 
 void find_device_value(const Inquiry& inquiry, std::size_t operand) {
@@ -50,18 +71,18 @@ void find_device_value(const Inquiry& inquiry, std::size_t operand) {
     return computes_device(inquiry, at, path);
   };
   find_device_source(inquiry.operands[operand], operand, inquiry.found, computes);
+  const auto tell = [&](const Copy& copy, std::string_view argument) {
+    inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy.site).user,
+                      argument);
+  };
+  if (const auto copy = copied_source(inquiry, operand)) return tell(*copy, "");
   const auto records = inquiry.found.records();
   const std::vector<trace::EvidenceRecord> known(records.begin(), records.end());
   for (const trace::EvidenceRecord& record : known) {
     if (record.kind != trace::EvidenceKind::device_from || record.operand != operand) continue;
     const std::string_view argument = runtime.recorder->string(record.text);
-    const c10::TensorImpl* tensor = given_at(inquiry, record.at, argument);
-    const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
-    const auto copy = storage != nullptr ? find_copy(storage, Copied::away) : std::nullopt;
-    if (!copy || !inquiry.is_wanted(operand, copy->device)) continue;
-    inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy->site).user,
-                      argument);
-    return;
+    const auto copy = copied_away(inquiry, operand, given_at(inquiry, record.at, argument));
+    if (copy) return tell(*copy, argument);
   }
 }
 

@@ -219,6 +219,7 @@ void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t in
 // Of the calls that led to a line, the one that leaves a device out.
 void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found);
 void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_beside_move(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_used_once(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "hooks/evidence/device_source.h"
 #include "hooks/evidence/home_device.h"
 #include "hooks/names/names.h"
 #include "hooks/process/runtime.h"
@@ -102,6 +103,7 @@ void examine(const void* thread, const Failure& failure, OperandList& operands, 
     give_names(search, operands.records(), operands.identities(), failure.site);
     mark_home(search, innermost, operands.records(), operands.identities());
     if (!code_api().complete) return;
+    follow_device_sources(search, innermost, operands.records());
     const OwnCode own_code(innermost);
     collect({innermost, failure.site, search, operands.records(), operands.identities(), own_code, evidence}, failure);
   } catch (const std::bad_alloc&) {  // names are worth no failure
@@ -114,6 +116,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
     const trace::OddOperands odd = odd_among(operands, failure);
     for (std::size_t k = 0; k < operands.size(); ++k) {
       find_device_source(operands[k], k, evidence);
+      find_beside_move(operands[k], k, evidence);
       if (!odd.odd(operands[k])) continue;
       find_trace(operands[k], k, failure.site, evidence);
       find_cache_key_in_text(operands[k], k, evidence);

@@ -1,5 +1,5 @@
 // A loop that moves a model parameter by parameter, as `for p in net.parameters(): p.data = p.data.to(device)` does:
-// buffers are not among those.
+// buffers are not among those, nor are parameters that it does not come to, or chooses not to take.
 #include <optional>
 #include <string>
 
@@ -43,25 +43,34 @@ std::optional<trace::Position> move_of_all(const Inquiry& inquiry, std::size_t o
   return together ? found : std::nullopt;
 }
 
-bool goes_through_parameters(const trace::Position& loop, const trace::Position& moved) {
-  SourceFiles files;
-  const SourceLines lines(files.whole(moved.file));
-  const std::string header = statement_at(lines, loop.line);
-  return header.find("parameters(") != header.npos ||
-         statement_at(lines, moved.line).find(".data") != std::string::npos;
+bool goes_through_parameters(const SourceLines& lines, int loop, int moved) {
+  return statement_at(lines, loop).find("parameters(") != std::string::npos ||
+         statement_at(lines, moved).find(".data") != std::string::npos;
+}
+
+// The `if` in the loop that chooses what is moved; the loop, where there is none.
+int choice_in(const SourceLines& lines, int loop, int moved) {
+  const int condition = enclosing_line(lines, moved, "if ");
+  return condition > loop ? condition : loop;
 }
 
 }  // namespace
 
 void find_moved_parameters(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
-  if (owner == nullptr || owner->link.kind != LinkKind::buffer) return;
+  if (owner == nullptr) return;
   const auto around = inquiry.search.outwards(inquiry.search.parent_module(owner->holder));
   const void* root = around.empty() ? owner->holder : around.back()->holder;
   const auto moved = move_of_all(inquiry, operand, root);
   const auto loop = moved ? loop_around(*moved) : std::nullopt;
-  if (!loop || !goes_through_parameters(*loop, *moved)) return;
-  inquiry.found.add(trace::EvidenceKind::parameters_moved_at, operand, *loop, type_name(root));
+  if (!loop) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved->file));
+  if (!goes_through_parameters(lines, loop->line, moved->line)) return;
+  const bool buffer = owner->link.kind == LinkKind::buffer;
+  const int line = buffer ? loop->line : choice_in(lines, loop->line, moved->line);
+  inquiry.found.add(trace::EvidenceKind::parameters_moved_at, operand,
+                    position_at(moved->file, line, qualified_function(lines, line)), type_name(root));
 }
 
 }  // namespace devsan::hooks

@@ -1,9 +1,13 @@
 // A function that works on CPU tensors makes one of its own on an accelerator, whatever the others are on. The operand
 // that meets it looks odd, for it is on the CPU; but so is everything else there, or in the program.
+#include <algorithm>
+#include <string>
 #include <string_view>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/why/decision.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -80,12 +84,35 @@ std::optional<Explanation> among_host_work(const Pair& pair, const Finding& find
           "Make it on the CPU here; or bring it to the host where it is used, as the others are."}};
 }
 
+// `mean, deviation = statistics(scores)`: a helper that is given values of the CPU, and no device, has one of its own
+// choice by default. Its result meets what it was given.
+std::optional<Explanation> by_helper_of_own_device(const Pair& pair, const Finding& finding) {
+  const auto decided = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  const LineageStep* made = arrival_of(pair.wanted);
+  if (!decided || decided->standard != "None" || made == nullptr || !is_running(decided->at, finding)) {
+    return std::nullopt;
+  }
+  const std::string call = call_at(decided->at);
+  const std::size_t open = std::min(call.find('('), call.size());
+  const bool given = pair.odd.spoken && !pair.odd.name.empty() && find_name(call, pair.odd.name, open) != call.npos;
+  if (!given || !was_never_moved(pair.odd) || is_weight(pair.odd)) return std::nullopt;
+  const std::string argument = decided->name + "=" + device_expression(pair.odd);
+  const std::string edit = with_argument(call, argument);
+  return Explanation{cause_at(decided->at, pair.wanted,
+                              "This call gives `" + pair.odd.name + "`, which is on the CPU, and leaves `" +
+                                  decided->name + "` at its default: " + short_place(made->at) +
+                                  " makes the result on " + spoken_device(pair.wanted.device) + "."),
+                     Fix{decided->at.file, decided->at.line,
+                         "Say where the result is wanted: `" + (edit.empty() ? argument : edit) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->wanted)) return std::nullopt;
   if (auto host = among_host_work(*pair, finding)) return host;
+  if (auto helper = by_helper_of_own_device(*pair, finding)) return helper;
   const LineageStep* made = made_here(pair->wanted, finding);
   if (made == nullptr) return std::nullopt;
   // "cpu 7 of 8"

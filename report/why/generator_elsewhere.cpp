@@ -52,6 +52,25 @@ std::optional<Explanation> drawn_without_device(const Operand& odd, const Operan
                              "`; or make the generator where the numbers would be, if they are wanted there."}};
 }
 
+// `weights = scores.softmax(-1).to(generator.device)` in another branch: the numbers are to go to the generator, and
+// this branch leaves them where they are.
+std::optional<Explanation> left_by_branch(const Operand& odd, const Operand& tensor, const Finding& finding) {
+  const Evidence* other = place_of(tensor, trace::EvidenceKind::branch_moves_at, finding);
+  const LineageStep* left = other != nullptr ? bound_in_function(tensor, other->at) : nullptr;
+  if (left == nullptr || !is_changeable(left->at, finding)) return std::nullopt;
+  const std::string_view moves = other->at.source;
+  const bool to_generator = moves.find("generator") != moves.npos || moves.find(odd.name + ".device") != moves.npos ||
+                            (odd.on_cpu() && moves.find(".cpu()") != moves.npos);
+  if (!to_generator) return std::nullopt;
+  return Explanation{cause_at(left->at, tensor,
+                              "This line leaves `" + other->text + "` on " + spoken_device(tensor.device) +
+                                  ". Another branch, in " + short_place(other->at) +
+                                  ", takes it to where the generator is, on " + spoken_device(odd.device) + "."),
+                     Fix{left->at.file, left->at.line,
+                         "Move it to the generator's device in this line, too, and what is drawn back to " +
+                             spoken_device(tensor.device) + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
@@ -59,6 +78,9 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (odd == nullptr || !odd->generator || !finding.where) return std::nullopt;
   const Operand* tensor = counterpart_of(*odd, finding.operands);
   if (auto drawn = drawn_without_device(*odd, tensor, finding)) return drawn;
+  if (tensor != nullptr) {
+    if (auto left = left_by_branch(*odd, *tensor, finding)) return left;
+  }
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
   const Evidence* made = place_of(*odd, trace::EvidenceKind::generator_yielded_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::bound_at, finding);

@@ -225,6 +225,14 @@ bool is_made_after(const Operand& made, const Frame& place) {
   return behind(step.at) || std::ranges::any_of(step.calls, behind);
 }
 
+const LineageStep* bound_in_function(const Operand& operand, const Frame& place) {
+  for (const LineageStep& step : operand.lineage) {
+    if (step.device != operand.device) return nullptr;
+    if (same_function(step.at, place) && split_assignment(step.at.source)) return &step;
+  }
+  return nullptr;
+}
+
 bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }

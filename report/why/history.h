@@ -44,6 +44,9 @@ const Evidence* store_of(const Operand& operand, const Evidence& held, const Fin
 bool is_made_in(const Frame& place, const Operand& operand);
 // Whether a weight, or another value, was made behind this line of a function that has run that far.
 bool is_made_after(const Operand& made, const Frame& place);
+// The newest step, since it came to its device, that gave a variable its value in the function of a line; null without
+// one.
+const LineageStep* bound_in_function(const Operand& operand, const Frame& place);
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);

@@ -49,6 +49,7 @@ bool is_nameless_argument(const Operand& operand) {
 }
 
 bool is_kept(const Operand& operand) {
+  if (operand.name.ends_with(".grad")) return false;  // a backward has made it, of this call or an earlier one
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
   if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
   if (evidence_of(operand, trace::EvidenceKind::held_by_global) != nullptr) return true;

@@ -129,6 +129,15 @@ bool copies_a_part(const Frame& copy) {
   return std::string_view(call).substr(open, close - open).find_first_of(":,") != std::string_view::npos;
 }
 
+// Whether the copy can have reached what failed: it was made by a function that still runs, or the other operand comes
+// from it. A helper that has copied its argument for its own use alone, and has returned, has left nothing behind.
+bool is_within_reach(const Frame& copy, const Pair& pair, const Finding& finding) {
+  const auto moved_there = [&](const LineageStep& step) {
+    return step.how == trace::How::moved && same_line(step.at, copy);
+  };
+  return is_running(copy, finding) || std::ranges::any_of(pair.wanted.lineage, moved_there);
+}
+
 // Two names: one means the tensor before the move, the other the copy that the move made.
 std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& pair) {
   const Evidence* itself = place_of(pair.odd, trace::EvidenceKind::copied_away, finding);
@@ -144,6 +153,10 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
   }
   // `optimizer.load_state_dict(state)` copies what it is given into its own.
   if (copy->at.source.find("load_state_dict(") != std::string::npos) return std::nullopt;
+  if (copy == itself && evidence_of(pair.odd, trace::EvidenceKind::handed_on_at) == nullptr &&
+      !is_within_reach(copy->at, pair, finding)) {
+    return std::nullopt;
+  }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (auto given = old_name_given(*copy, pair, finding)) return given;
   if (auto handed = itself != nullptr ? old_one_handed_on(*copy, pair, finding) : std::nullopt) return handed;

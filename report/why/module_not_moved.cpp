@@ -160,13 +160,21 @@ Explanation left_by_children(const Evidence& children, const Operand& stayed, co
 std::optional<Explanation> left_by_parameters(const Operand& stayed, const Operand& tensor, const Finding& finding) {
   const Evidence* loop = place_of(stayed, trace::EvidenceKind::parameters_moved_at, finding);
   if (loop == nullptr || is_made_after(stayed, loop->at)) return std::nullopt;
+  const bool buffer = stayed.is == trace::NameKind::buffer;
+  const bool own_alone = loop->at.source.find("recurse=False") != std::string::npos;
+  const std::string passed = buffer      ? " is a buffer, which `parameters()` does not give: it"
+                             : own_alone ? " belongs to a child, which `recurse=False` leaves out: it"
+                                         : " is not among those that this takes: it";
   return Explanation{
       cause_at(loop->at, stayed,
-               "The parameters of the `" + loop->text + "` are moved to " + tensor.device + " here, one by one. " +
-                   mention_first(stayed) + " is a buffer, which `parameters()` does not give: it stays on the CPU."),
+               "Parameters of the `" + loop->text + "` are moved to " + tensor.device + " here, one by one. " +
+                   mention_first(stayed) + passed + " stays on " + spoken_device(stayed.device) + "."),
       Fix{loop->at.file, loop->at.line,
-          "Move the buffers, too: `for buffer in module.buffers(): buffer.data = buffer.data.to('" + tensor.device +
-              "')`; or all at once, by `.to()` of the module."}};
+          buffer ? "Move the buffers, too: `for buffer in module.buffers(): buffer.data = "
+                   "buffer.data.to('" +
+                       tensor.device + "')`; or all at once, by `.to()` of the module."
+                 : "Let this take every parameter that is used on " + tensor.device +
+                       (own_alone ? ", also those of children: leave `recurse=False` out." : ".")}};
 }
 
 // `model[1] = Adapter(model[1])`: the module around children that were elsewhere by then makes weights of its own.

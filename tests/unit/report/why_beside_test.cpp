@@ -343,5 +343,21 @@ TEST_CASE("A generator that a with statement gives is made in the function that 
   CHECK(cause_line(explained(finding)) == 7);
 }
 
+TEST_CASE("The branch that leaves the numbers where another takes them to the generator is the cause") {
+  Finding finding = drawn();
+  finding.operands[0].device = "cpu";
+  Operand weights;
+  weights.name = "w";
+  weights.shape = {4};
+  weights.device = "cuda:0";
+  weights.lineage = {derived(line(24, "Sampler.weights", "            w = softmax(best)"), "cuda:0")};
+  find(weights, EvidenceKind::branch_moves_at,
+       line(21, "Sampler.weights", "            w = softmax(scores).to(generator.device)"), "w");
+  finding.operands.push_back(weights);
+  CHECK(cause_line(explained(finding)) == 24);
+  finding.operands.back().evidence.front().at.source = "            w = softmax(scores).to(self.device)";
+  CHECK(cause_line(explained(finding)) != 24);
+}
+
 }  // namespace
 }  // namespace devsan::report

@@ -85,6 +85,58 @@ TEST_CASE("A tensor that is alone on an accelerator is the mistake in a program 
   }
 }
 
+TEST_CASE("A helper that is told no device and answers from an accelerator is put right by its caller") {
+  Finding finding = add("rows");
+  odd(finding).lineage = {created(line(24, "Report.centred", "        rows = torch.tensor(self.rows)"))};
+  wanted(finding).lineage = {created(line(14, "column_mean", "    mean = torch.zeros(3, device=device)"), "cuda:0")};
+  find(wanted(finding), EvidenceKind::device_from,
+       line(25, "Net.forward", "        mean = column_mean(rows)", "column_mean(rows)"), "device=None");
+  finding.stack.push_back(line(25, "Net.forward", "        mean = column_mean(rows)", "column_mean(rows)"));
+  const Finding told = explained(finding);
+  CHECK(cause_line(told) == 25);
+  CHECK_THAT(told.fix->text, Contains("`column_mean(rows, device=rows.device)`"));
+  SECTION("not where it was given something else") {
+    wanted(finding).evidence.front().at =
+        line(25, "Net.forward", "        mean = column_mean(table)", "column_mean(table)");
+    CHECK(cause_line(explained(finding)) != 25);
+  }
+  SECTION("not where the call says the device") {
+    wanted(finding).evidence.front().text = "device='cuda'";
+    CHECK(cause_line(explained(finding)) != 25);
+  }
+}
+
+TEST_CASE("The branch that does not move a value is the cause, and not who made it") {
+  Finding finding = add("mask");
+  odd(finding).lineage = {derived(line(52, "Data.batch", "            mask = self.all[rows].float()")),
+                          created(line(8, "Data.__init__", "        self.all = torch.ones(9, 4)"))};
+  find(odd(finding), EvidenceKind::branch_moves_at,
+       line(50, "Data.batch", "            mask = self.all.to(self.device)"), "mask");
+  CHECK(rule_of(explained(finding)) == "moved_beside");
+  CHECK(cause_line(explained(finding)) == 52);
+  SECTION("not where that branch takes it to the host") {
+    odd(finding).evidence.front().at.source = "            mask = self.all.cpu()";
+    CHECK(rule_of(explained(finding)) != "moved_beside");
+  }
+  SECTION("not of what was moved itself") {
+    odd(finding).lineage.front().how = trace::How::moved;
+    CHECK(rule_of(explained(finding)) != "moved_beside");
+  }
+}
+
+TEST_CASE("A line that only computes with an argument is the cause where the others are moved") {
+  Finding finding = add("weights");
+  odd(finding).lineage = {derived(line(55, "Net.loss", "        weights = weights / weights.sum()")),
+                          derived(line(52, "Data.batch", "        weights = weights.float()")),
+                          created(line(70, "<module>", "train(x, y, torch.ones(4))"))};
+  find(odd(finding), EvidenceKind::arguments_moved_at,
+       line(50, "Data.batch", "        x, y = x.to(self.device), y.to(self.device)"), "weights");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_beside");
+  CHECK(cause_line(told) == 52);
+  CHECK_THAT(told.root_cause->why, Contains("other arguments of `Data.batch`"));
+}
+
 TEST_CASE("A call that leaves a device at its default means the current GPU") {
   Finding finding = add("x");
   odd(finding).device = "cuda:1";

@@ -1,0 +1,42 @@
+// A function moves a value in one of its branches, or others of its arguments, and leaves this one as it comes.
+#include <string>
+
+#include "report/frames.h"
+#include "report/why/edit.h"
+#include "report/why/history.h"
+#include "report/why/rule.h"
+#include "report/why/wording.h"
+
+namespace devsan::report::why {
+namespace {
+
+std::optional<Explanation> left_here(const Evidence& beside, const std::string& what, const Pair& pair,
+                                     const Finding& finding) {
+  const LineageStep* left = bound_in_function(pair.odd, beside.at);
+  if (left == nullptr || same_line(left->at, beside.at) || !is_changeable(left->at, finding)) return std::nullopt;
+  const std::string edit = assigned_after_move(left->at, device_at(left->at, pair.wanted, finding));
+  return Explanation{cause_at(left->at, pair.odd,
+                              mention_first(pair.odd) + " comes from this line, on " + spoken_device(pair.odd.device) +
+                                  ", which does not move it. " + short_place(beside.at) + " moves " + what + "."),
+                     Fix{left->at.file, left->at.line,
+                         "Move it here, too" +
+                             (edit.empty() ? ", to " + spoken_device(pair.wanted.device) : ": `" + edit + "`") + "."}};
+}
+
+}  // namespace
+
+std::optional<Explanation> moved_beside(const Finding& finding) {
+  const auto pair = pair_of(finding);
+  if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->odd)) return std::nullopt;
+  if (!was_never_moved(pair->odd)) return std::nullopt;
+  const Evidence* branch = place_of(pair->odd, trace::EvidenceKind::branch_moves_at, finding);
+  if (branch != nullptr && branch->at.source.find(".cpu()") == std::string::npos) {
+    if (auto left = left_here(*branch, "`" + branch->text + "` in another branch", *pair, finding)) return left;
+  }
+  const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
+  if (others == nullptr || others->at.source.find(".cpu()") != std::string::npos) return std::nullopt;
+  return left_here(*others, "other arguments of `" + others->at.function + "`, and not `" + others->text + "`", *pair,
+                   finding);
+}
+
+}  // namespace devsan::report::why
