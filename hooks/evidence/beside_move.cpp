@@ -1,144 +1,16 @@
 // What a function does otherwise beside the line that a value comes from: another branch gives the same variable a
 // value that it moves; or the function moves its other arguments, and only computes with this one. The function may
 // have returned, so it is read from the source alone.
-#include <algorithm>
-#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
-#include "hooks/source/python_calls.h"
+#include "hooks/source/python_moves.h"
 #include "hooks/source/python_text.h"
 
 namespace devsan::hooks {
-
-namespace {
-
-bool moves(std::string_view value) {
-  const bool to = value.find(".to(") != value.npos && !device_expression(value).empty();
-  return to || value.find(".cuda(") != value.npos || value.find(".cpu()") != value.npos;
-}
-
-// A clause of a condition that a line stands in: its head, and its last line.
-struct Clause {
-  int head;
-  int end;
-};
-
-bool is_condition(std::string_view line) {
-  constexpr std::array<std::string_view, 3> kHeads = {"if ", "elif ", "else:"};
-  return std::ranges::any_of(kHeads, [&](std::string_view head) { return trimmed(line).starts_with(head); });
-}
-
-// The clauses around a line of a function, the innermost first.
-std::vector<Clause> clauses_around(const SourceLines& lines, int line, int definition) {
-  std::vector<Clause> found;
-  std::size_t inside = indentation(lines[line]);
-  for (int k = line - 1; k > definition; --k) {
-    if (is_blank(lines[k]) || indentation(lines[k]) >= inside) continue;
-    inside = indentation(lines[k]);
-    if (is_condition(lines[k])) found.push_back({k, end_of_block(lines, line, k)});
-  }
-  return found;
-}
-
-// Whether whoever runs a clause does not come to what stands behind it.
-bool leaves(const SourceLines& lines, const Clause& clause) {
-  constexpr std::array<std::string_view, 4> kLeaves = {"return", "raise", "continue", "break"};
-  const std::size_t inside = indentation(lines[clause.head + 1]);
-  for (int k = clause.end; k > clause.head; --k) {
-    if (is_blank(lines[k]) || indentation(lines[k]) != inside) continue;
-    return std::ranges::any_of(kLeaves, [&](std::string_view word) { return trimmed(lines[k]).starts_with(word); });
-  }
-  return false;
-}
-
-// Whether the second is an `elif` or `else` of the first's condition.
-bool follows(const SourceLines& lines, const Clause& one, const Clause& other) {
-  const std::size_t column = indentation(lines[one.head]);
-  if (other.head <= one.head || indentation(lines[other.head]) != column) return false;
-  for (int k = one.head + 1; k <= other.head; ++k) {
-    if (is_blank(lines[k]) || indentation(lines[k]) > column) continue;
-    if (!trimmed(lines[k]).starts_with("el")) return false;
-  }
-  return true;
-}
-
-// Whether a call of the function that runs the one line does not run the other.
-bool excludes(const SourceLines& lines, int definition, int one, int other) {
-  const std::vector<Clause> others = clauses_around(lines, other, definition);
-  return std::ranges::any_of(clauses_around(lines, one, definition), [&](const Clause& clause) {
-    if (other > clause.head && other <= clause.end) return false;
-    if (other > clause.end && leaves(lines, clause)) return true;
-    return std::ranges::any_of(others, [&](const Clause& with) { return follows(lines, clause, with); });
-  });
-}
-
-// The line of another branch that gives the variable a value which it moves; 0 where none does, or several do.
-int moved_in_other_branch(const SourceLines& lines, int definition, int line, const std::string& variable) {
-  int found = 0;
-  for (const int other : assignments_of(lines, variable, definition + 1, end_of_function(lines, line) + 1)) {
-    const std::string value = assigned_to(statement_at(lines, other), variable).value_or("");
-    if (other == line || !moves(value)) continue;
-    if (!excludes(lines, definition, other, line) && !excludes(lines, definition, line, other)) continue;
-    if (found != 0) return 0;
-    found = other;
-  }
-  return found;
-}
-
-// "x" and "y" of `x, y = x.to(device), y.to(device)`, where both are parameters of the function; else empty.
-std::vector<std::string> parameters_moved(const std::string& statement, const std::string& signature) {
-  const std::size_t equals = statement.find(" = ");
-  if (equals == statement.npos || !moves(std::string_view(statement).substr(equals))) return {};
-  std::vector<std::string> found;
-  for (std::size_t begin = 0; begin < equals;) {
-    const std::size_t end = std::min(statement.find(',', begin), equals);
-    const std::string name(trimmed(std::string_view(statement).substr(begin, end - begin)));
-    if (!is_identifier(name) || !parameter_of(signature, name)) return {};
-    if (!has_word(std::string_view(statement).substr(equals), name)) return {};
-    found.push_back(name);
-    begin = end + 1;
-  }
-  return found;
-}
-
-// An argument that the value of a statement is computed from, and a line that moves others of the same function.
-struct Unmoved {
-  std::string argument;
-  int line = 0;
-};
-Unmoved moved_beside(const SourceLines& lines, int definition, int line, const std::string& variable,
-                     const std::string& value) {
-  const std::string signature = statement_at(lines, definition);
-  std::vector<std::string> moved;
-  Unmoved found;
-  const int end = end_of_function(lines, line);
-  for (int k = end_of_statement(lines, definition) + 1; k <= end; k = end_of_statement(lines, k) + 1) {
-    if (is_blank(lines[k])) continue;
-    const std::vector<std::string> names = parameters_moved(statement_at(lines, k), signature);
-    if (!names.empty() && found.line == 0) found.line = k;
-    moved.insert(moved.end(), names.begin(), names.end());
-  }
-  if (found.line == 0 || found.line == line) return {};
-  // `mask = mask.float()`, whatever else that takes.
-  const bool itself = has_word(value, variable) && parameter_of(signature, variable).has_value();
-  if (itself && std::ranges::find(moved, variable) == moved.end()) return {variable, found.line};
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    const std::size_t length = std::string_view(value).substr(at).find_first_of(" .,()[]{}+-*/=<>&|~:'\"");
-    const std::string name = value.substr(at, length);
-    const bool argument = is_identifier(name) && name != "self" && parameter_of(signature, name).has_value();
-    if (argument && std::ranges::find(moved, name) == moved.end()) found.argument = name;
-    if (argument && std::ranges::find(moved, name) != moved.end()) return {};
-    if (length == std::string::npos) break;
-    at += length;
-  }
-  return found.argument.empty() ? Unmoved() : found;
-}
-
-}  // namespace
 
 void find_beside_move(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
@@ -150,9 +22,9 @@ void find_beside_move(const trace::OperandRecord& operand, std::size_t index, Ev
     const auto tell = [&](trace::EvidenceKind kind, int line, std::string_view text) {
       found.add(kind, index, position_at(made.file, line, qualified_function(lines, line)), text);
     };
-    const int branch = moved_in_other_branch(lines, definition, made.line, variable);
+    const int branch = moved_in_other_branch(lines, made.line, variable);
     if (branch != 0) tell(trace::EvidenceKind::branch_moves_at, branch, variable);
-    const Unmoved beside = moved_beside(lines, definition, made.line, variable, *value);
+    const Unmoved beside = moved_beside(lines, made.line, variable, *value);
     if (node.how == trace::How::derived && beside.line != 0) {
       tell(trace::EvidenceKind::arguments_moved_at, beside.line, beside.argument);
     }

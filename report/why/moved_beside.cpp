@@ -28,13 +28,15 @@ std::optional<Explanation> left_here(const Evidence& beside, const std::string& 
 std::optional<Explanation> moved_beside(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->odd)) return std::nullopt;
-  if (!was_never_moved(pair->odd)) return std::nullopt;
+  if (!was_never_moved(pair->odd) || pair->odd.lineage.empty()) return std::nullopt;
   const Evidence* branch = place_of(pair->odd, trace::EvidenceKind::branch_moves_at, finding);
   if (branch != nullptr && branch->at.source.find(".cpu()") == std::string::npos) {
     if (auto left = left_here(*branch, "`" + branch->text + "` in another branch", *pair, finding)) return left;
   }
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
   if (others == nullptr || others->at.source.find(".cpu()") != std::string::npos) return std::nullopt;
+  // What the function makes itself, of a length that it is given, is no argument.
+  if (same_function(pair->odd.lineage.back().at, others->at)) return std::nullopt;
   return left_here(*others, "other arguments of `" + others->at.function + "`, and not `" + others->text + "`", *pair,
                    finding);
 }

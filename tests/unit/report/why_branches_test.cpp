@@ -135,6 +135,8 @@ TEST_CASE("A line that only computes with an argument is the cause where the oth
   CHECK(told.rule == "moved_beside");
   CHECK(cause_line(told) == 52);
   CHECK_THAT(told.root_cause->why, Contains("other arguments of `Data.batch`"));
+  odd(finding).lineage.back().at.function = "Data.batch";
+  CHECK(rule_of(explained(finding)) != "moved_beside");
 }
 
 TEST_CASE("A call that leaves a device at its default means the current GPU") {
