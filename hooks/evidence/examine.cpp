@@ -47,6 +47,8 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_returned(inquiry, k);
   find_collected(inquiry, k);
   find_closure_of_copy(inquiry, k);
+  find_within_module(inquiry, k);
+  find_weight_brought(inquiry, k);
   find_shared_module(inquiry, k);
   find_ancestor(inquiry, k);
   find_made_alike(inquiry, k);
