@@ -81,6 +81,11 @@ std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* hold
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
                                                const void* name);
 
+// Of the lines that may have stored attribute `name`, for an operand that is as it was loaded: the only one that takes an
+// entry out of what its function was given or has loaded, as `self.best = state["best"]` does.
+std::optional<trace::Position> taken_as_loaded(const Inquiry& inquiry, std::size_t operand,
+                                               const std::vector<Candidate>& candidates, const void* name);
+
 // Where the variable at a root of the search got its value, and its name: followed to the caller's from an argument.
 struct Binding {
   trace::Position at;
@@ -177,6 +182,8 @@ void find_returned(const Inquiry& inquiry, std::size_t operand);
 void find_collected(const Inquiry& inquiry, std::size_t operand);
 void find_weight_put(const Inquiry& inquiry, std::size_t operand);
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
+void find_within_module(const Inquiry& inquiry, std::size_t operand);
+void find_weight_brought(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
 void find_first_variable(const Inquiry& inquiry, std::size_t operand);

@@ -1,6 +1,6 @@
 #include "hooks/evidence/examine.h"
 
-#include <new>
+#include <exception>
 
 #include "hooks/evidence/device_source.h"
 #include "hooks/evidence/home_device.h"
@@ -48,6 +48,8 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_returned(inquiry, k);
   find_collected(inquiry, k);
   find_closure_of_copy(inquiry, k);
+  find_within_module(inquiry, k);
+  find_weight_brought(inquiry, k);
   find_shared_module(inquiry, k);
   find_ancestor(inquiry, k);
   find_made_alike(inquiry, k);
@@ -106,7 +108,7 @@ void examine(const void* thread, const Failure& failure, OperandList& operands, 
     follow_device_sources(search, innermost, operands.records());
     const OwnCode own_code(innermost);
     collect({innermost, failure.site, search, operands.records(), operands.identities(), own_code, evidence}, failure);
-  } catch (const std::bad_alloc&) {  // names are worth no failure
+  } catch (const std::exception&) {  // names are worth no failure
   }
 }
 
@@ -125,7 +127,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       find_device_not_given(operands[k], k, evidence);
       find_filling(operands[k], k, evidence);
     }
-  } catch (const std::bad_alloc&) {  // evidence is worth no failure
+  } catch (const std::exception&) {  // evidence is worth no failure
   }
 }
 
@@ -134,7 +136,7 @@ void find_names(const void* thread, trace::SiteId site, OperandList& operands) n
     ObjectSearch search(operands.records(), operands.identities(), site);
     search.run(current_frame(thread));
     give_names(search, operands.records(), operands.identities(), site);
-  } catch (const std::bad_alloc&) {  // names are worth no failure
+  } catch (const std::exception&) {  // names are worth no failure
   }
 }
 

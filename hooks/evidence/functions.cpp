@@ -180,25 +180,6 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
   }
 }
 
-// Copies of functions are the functions themselves, so one that means its module by a closure means the original in
-// every copy of that module.
-void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
-  for (const Holding* owner : inquiry.owners_of(operand)) {
-    const void* module = owner->holder;
-    for (const Holding& closure : inquiry.search.holdings_of(module)) {
-      if (closure.link.kind != LinkKind::closure) continue;
-      for (const Holding& kept : inquiry.search.holdings_of(closure.holder)) {
-        const bool copy = kept.holder != module && type_of(kept.holder) == type_of(module);
-        if (kept.link.kind != LinkKind::attribute || !copy) continue;
-        const auto at = attribute_store(inquiry, operand, kept.holder, kept.link.name);
-        inquiry.found.add(trace::EvidenceKind::closure_of_copy, operand, at.value_or(trace::Position{}),
-                          std::string(type_name(module)) + written(kept.link));
-        return;
-      }
-    }
-  }
-}
-
 std::vector<InputHook> input_hooks_of(const void* module) {
   std::vector<InputHook> found;
   void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);

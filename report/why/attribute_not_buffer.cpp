@@ -67,6 +67,22 @@ bool made_for_moved_holder(const Operand& odd, const Finding& finding) {
          is_made_after(odd, moved->at);
 }
 
+// `self.prior = Normal(mean, deviation)`: what an object keeps that is no module is kept by no line of the program but
+// the one that gives the module that object.
+std::optional<Explanation> kept_within_object(const Pair& pair, const Finding& finding) {
+  const Evidence* within = place_of(pair.odd, trace::EvidenceKind::within_module_at, finding);
+  if (within == nullptr || !was_never_moved(pair.odd) || same_function(within->at, *finding.where)) return std::nullopt;
+  return Explanation{
+      cause_at(within->at, pair.odd,
+               mention_first(pair.odd) + " is kept within `" + std::string(attribute_of_path(within->text)) +
+                   "`, a plain attribute of the module `" + type_of_path(within->text) +
+                   "` whose value is no module: moving the module does not reach what is in there, and this stays on " +
+                   spoken_device(pair.odd.device) + "."),
+      Fix{within->at.file, within->at.line,
+          "Make the tensors buffers of the module, and make the object of them where it is used; or let an `_apply()` "
+          "of the module make it anew."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
@@ -81,10 +97,9 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
     return std::nullopt;
   }
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_module);
-  if (held != nullptr) {
-    if (auto put = parameter_in_container(*pair, *held, finding)) return put;
-  }
-  const Frame* place = held != nullptr ? attribute_place(pair->odd, *held, finding) : nullptr;
+  if (held == nullptr) return kept_within_object(*pair, finding);
+  if (auto put = parameter_in_container(*pair, *held, finding)) return put;
+  const Frame* place = attribute_place(pair->odd, *held, finding);
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
   if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
   if (made_for_moved_holder(pair->odd, finding)) return std::nullopt;

@@ -9,12 +9,14 @@ namespace devsan::report::why {
 std::optional<Explanation> closure_of_copy(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
     const Evidence* kept = place_of(operand, trace::EvidenceKind::closure_of_copy, finding);
-    if (kept == nullptr || !is_weight(operand)) continue;
+    if (kept == nullptr) continue;
     RootCause cause =
         cause_at(kept->at, operand,
-                 "`" + kept->text + "`, which is stored here, closes over the module that made it. A copy " +
-                     "of that module keeps the function as it is, so it uses " + mention(operand) +
-                     " of the original, on " + spoken_device(operand.device) + ".");
+                 "`" + kept->text + "`, which is stored here, closes over the module that it was made for. A copy of " +
+                     "that module keeps the function as it is, so " +
+                     (is_weight(operand) ? "it uses " + mention(operand) + " of the original, on "
+                                         : mention(operand) + " is computed with the weights of the original, on ") +
+                     spoken_device(operand.device) + ".");
     return Explanation{std::move(cause), Fix{kept->at.file, kept->at.line,
                                              "Make it a method, or let it take the module as an argument, so that each "
                                              "copy uses its own weights."}};

@@ -80,6 +80,12 @@ const Evidence* kept_at(const Operand& odd, const LineageStep& stored, const Fin
   return known && !same_function(set->at, stored.at) ? set : nullptr;
 }
 
+// What the constructor of a module keeps within an object, it keeps once for all, as it does what it keeps itself.
+bool is_kept_for_good(const Operand& odd, const Finding& finding) {
+  const Evidence* within = place_of(odd, trace::EvidenceKind::within_module_at, finding);
+  return within != nullptr && is_constructor(within->at);
+}
+
 // A method makes it for the device that it is told, when a condition says so that does not look at the device.
 Explanation used_again(const Evidence& guard, const LineageStep& stored, const Pair& pair) {
   return {cause_at(guard.at, pair.odd,
@@ -110,6 +116,7 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
   if (guard == nullptr && was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
   if (guard != nullptr) return used_again(*guard, *stored, *pair);
+  if (is_kept_for_good(pair->odd, finding)) return std::nullopt;
   const Evidence* kept = kept_at(pair->odd, *stored, finding);
   if (kept != nullptr && is_constructor(kept->at)) {
     // What the constructor of a module keeps, it keeps once for all: that is another mistake. An object is made anew.

@@ -26,7 +26,9 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
       stores_entry(entry->at.source)) {
     return &entry->at;
   }
-  if (evidence_of(odd, trace::EvidenceKind::held_by_object) == nullptr) return nullptr;
+  const bool held = evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
+                    evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr;
+  if (!held) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
     const auto assigned = split_assignment(place.source);
     return is_changeable(place, finding) && !same_function(place, load.at) && !is_constructor(place) && assigned &&

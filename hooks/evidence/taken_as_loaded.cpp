@@ -1,0 +1,101 @@
+// What was loaded from a file and is kept as it came: of several lines that store an attribute, the one that takes an
+// entry over.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/code_api.h"
+#include "hooks/source/file_lines.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_text.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxVariables = 3;
+
+// Its newest step is how torch.load() makes what it reads: nothing was done with it since.
+bool is_as_loaded(const trace::OperandRecord& operand) {
+  const trace::LineageNode node = runtime.recorder->lineage(operand.lineage);
+  if (node.how != trace::How::created) return false;
+  const std::string_view file = runtime.recorder->string(runtime.recorder->site(node.site).innermost.file);
+  return file.ends_with("/torch/_utils.py") || file.ends_with("/torch/serialization.py");
+}
+
+// "self.best" of `self.count, self.best = …`, whatever object has the attribute `name`; empty without one.
+std::string target_with(std::string_view statement, std::string_view name) {
+  const std::size_t at = statement.find("." + std::string(name));
+  if (at == statement.npos) return "";
+  std::size_t begin = at;
+  while (begin > 0 && (trace::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) --begin;
+  return std::string(statement.substr(begin, at + 1 + name.size() - begin));
+}
+
+// "state" of `state["best"]`, `state["loop"].get("best")` and `state.pop("best") if state else None`; empty for what is
+// more than to take an entry.
+std::string container_of_entry(std::string_view value) {
+  value = trimmed(value.substr(0, value.find(" if ")));
+  const std::size_t first = value.find_first_of("[(.");
+  if (first == value.npos || !is_identifier(value.substr(0, first))) return "";
+  const std::string container(value.substr(0, first));
+  value.remove_prefix(first);
+  while (!value.empty()) {
+    if (value.front() == '.') {
+      const std::size_t open = std::min(value.find('('), value.size());
+      const std::string_view method = value.substr(1, open - 1);
+      if (method != "get" && method != "pop" && method != "setdefault") return "";
+      value.remove_prefix(open);
+    } else if (value.front() != '[') {
+      return "";
+    }
+    const std::size_t end = value.empty() ? value.npos : closing_of(value, 0);
+    if (end == value.npos) return "";
+    value.remove_prefix(end + 1);
+  }
+  return container;
+}
+
+// The only thing that the function around `line` assigns to a variable above it; empty where there are several.
+std::string only_value(const SourceLines& lines, int line, const std::string& variable) {
+  const int definition = enclosing_line(lines, line, "def ");
+  const std::vector<int> stores = assignments_of(lines, variable, definition + 1, line);
+  if (stores.size() != 1) return "";
+  return assigned_to(statement_at(lines, stores.front()), variable).value_or("");
+}
+
+// Whether a value is an entry of what the function around `line` is given, or loads; also of a variable that is one.
+bool takes_entry(const SourceLines& lines, int line, std::string value, int variables = kMaxVariables) {
+  if (variables > 0 && is_identifier(value)) value = only_value(lines, line, value);
+  const std::string container = container_of_entry(value);
+  if (container.empty()) return value.find("load(") != value.npos && value.ends_with(']');
+  const int definition = enclosing_line(lines, line, "def ");
+  if (definition != 0 && parameter_of(statement_at(lines, definition), container)) return true;
+  const std::string made = only_value(lines, line, container);
+  return made.find("load(") != made.npos || (variables > 0 && takes_entry(lines, line, made, variables - 1));
+}
+
+}  // namespace
+
+std::optional<trace::Position> taken_as_loaded(const Inquiry& inquiry, std::size_t operand,
+                                               const std::vector<Candidate>& candidates, const void* name) {
+  if (candidates.empty() || !is_as_loaded(inquiry.operands[operand])) return std::nullopt;
+  FileLines files;
+  std::optional<trace::Position> found;
+  for (const Candidate& one : candidates) {
+    const SourceLines& lines = files.of(one.at.file);
+    const std::string statement = statement_at(lines, one.at.line);
+    const std::string target = target_with(statement, text_of(name));
+    const auto value = target.empty() ? std::nullopt : assigned_to(statement, target);
+    if (!value || !takes_entry(lines, one.at.line, *value)) continue;
+    if (found && !same_line(*found, one.at)) return std::nullopt;
+    found = one.at;
+  }
+  return found;
+}
+
+}  // namespace devsan::hooks

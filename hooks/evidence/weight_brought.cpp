@@ -1,0 +1,94 @@
+// Weights that rest on the host while their model works elsewhere: its layers bring over what they need, each time
+// anew. A weight that is used without that stays where they all are.
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/origins/lineage_nodes.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
+#include "hooks/process/runtime.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+using Tags = std::unordered_set<std::uint32_t>;
+
+// The parameter or buffer that an operand is, shares its memory with, or was computed from; null without one.
+const Holding* weight_behind(const Inquiry& inquiry, std::size_t operand) {
+  if (const Holding* owner = inquiry.owner_of(operand)) return owner;
+  const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const Holding* computed = nullptr;
+  const trace::LineageNode newest = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  for (const auto& [object, holding] : inquiry.search.owned()) {
+    const c10::TensorImpl* weight = inquiry.search.tensor_at(object);
+    const c10::StorageImpl* other = weight != nullptr ? storage_of(weight) : nullptr;
+    if (other == nullptr) continue;
+    if (other == storage) return &holding;
+    const bool made_of = newest.how == trace::How::derived && newest.parent != trace::LineageId::none &&
+                         newest.parent == origin_table().find(other);
+    if (made_of) computed = &holding;
+  }
+  return computed;
+}
+
+// How the histories of a model's weights end, where all of these are on one device; empty where they are not.
+Tags tags_of_model(const Inquiry& inquiry, const void* model, trace::DeviceSlot device) {
+  Tags tags;
+  bool together = true;
+  visit_weights(inquiry.search, model, [&](const c10::TensorImpl& weight) {
+    together = device_slot_of(&weight) == device;
+    const c10::StorageImpl* storage = storage_of(&weight);
+    if (storage != nullptr) tags.insert(std::uint32_t(origin_table().find(storage)));
+    return together;
+  });
+  tags.erase(std::uint32_t(trace::LineageId::none));
+  return together ? tags : Tags();
+}
+
+// A copy of one of the weights, made to be used where the operand is missed; it is not the module that was moved.
+bool brings_weight(const Inquiry& inquiry, std::size_t operand, const trace::LineageNode& node, const Tags& weights) {
+  return node.how == trace::How::moved && inquiry.is_wanted(operand, node.device) &&
+         weights.contains(std::uint32_t(node.parent)) && !by_module(runtime.recorder->site(node.site));
+}
+
+// Where what an operand meets was computed with such a copy; none where it was not.
+std::optional<trace::Position> brought_for_others(const Inquiry& inquiry, std::size_t operand, const Tags& weights) {
+  std::optional<trace::Position> found;
+  for (std::size_t k = 0; k < inquiry.operands.size() && !found; ++k) {
+    if (inquiry.operands[k].device == inquiry.operands[operand].device) continue;
+    visit_steps(inquiry.operands[k].lineage, [&](const trace::LineageNode& node) {
+      if (brings_weight(inquiry, operand, node, weights)) found = runtime.recorder->site(node.site).user;
+      return !found;
+    });
+  }
+  return found;
+}
+
+// One weight may be brought over because somebody has met with that error before; several are a way to work.
+bool brings_several(const Inquiry& inquiry, std::size_t operand, const Tags& weights) {
+  int count = 0;
+  visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& node) {
+    if (brings_weight(inquiry, operand, node, weights)) ++count;
+  });
+  return count > 1;
+}
+
+}  // namespace
+
+void find_weight_brought(const Inquiry& inquiry, std::size_t operand) {
+  const std::vector<const Holding*> owners = inquiry.search.outwards(weight_behind(inquiry, operand));
+  if (owners.empty()) return;
+  const void* model = owners.back()->holder;
+  const Tags weights = tags_of_model(inquiry, model, inquiry.operands[operand].device);
+  if (weights.empty()) return;
+  const auto brought = brought_for_others(inquiry, operand, weights);
+  if (!brought || !brings_several(inquiry, operand, weights)) return;
+  inquiry.found.add(trace::EvidenceKind::weight_brought_at, operand, *brought, type_name(model));
+}
+
+}  // namespace devsan::hooks
