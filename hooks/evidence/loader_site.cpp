@@ -1,7 +1,7 @@
 #include "hooks/evidence/loader_site.h"
 
 #include <algorithm>
-#include <new>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -116,7 +116,7 @@ trace::SiteId loader_site(std::span<const trace::OperandRecord> operands,
     for (const trace::OperandRecord& operand : operands) {
       if (const auto given = given_by_loader(operand)) return find_site(*given, frames);
     }
-  } catch (const std::bad_alloc&) {  // a cause is worth no failure
+  } catch (const std::exception&) {  // a cause is worth no failure
   }
   return trace::SiteId::none;
 }

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <atomic>
+#include <exception>
 #include <map>
-#include <new>
 #include <string>
 
 #include "hooks/names/object_search.h"
@@ -137,7 +137,7 @@ void search_holders_now(const void* thread) noexcept {
     const Busy busy(state);
     try {
       Holders({request.sites.data(), request.count}).look(thread);
-    } catch (const std::bad_alloc&) {  // names are worth no failure
+    } catch (const std::exception&) {  // names are worth no failure
     }
   }
   request.state.store(Request::State::none, std::memory_order_release);

@@ -1,6 +1,6 @@
 #include "hooks/names/python_operands.h"
 
-#include <new>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -159,7 +159,7 @@ void add_python_operands(const ThreadState& state, std::string_view message, con
     const SourceLines lines(files.whole(refusal.at.file));
     if (converts) return add_converted(refusal, code_text(lines, refusal.at), operands);
     add_assigned_gradient(refusal, statement_at(lines, refusal.at.line), operands);
-  } catch (const std::bad_alloc&) {  // operands are worth no failure
+  } catch (const std::exception&) {  // operands are worth no failure
   }
 }
 
