@@ -1,9 +1,11 @@
 // Weights that rest on the host while their model works elsewhere: its layers bring over what they need, each time
 // anew. A weight that is used without that stays where they all are.
+#include <algorithm>
 #include <optional>
-#include <string>
 #include <unordered_set>
+#include <vector>
 
+#include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
 #include "hooks/origins/lineage_nodes.h"
@@ -56,16 +58,45 @@ bool brings_weight(const Inquiry& inquiry, std::size_t operand, const trace::Lin
          weights.contains(std::uint32_t(node.parent)) && !by_module(runtime.recorder->site(node.site));
 }
 
-// Where what an operand meets was computed with such a copy; none where it was not.
+bool same_function(const trace::Position& one, const trace::Position& other) {
+  return one.file == other.file && one.function == other.function;
+}
+
+// Whether a value was computed in a function that made such a copy, or called another one for it.
+bool is_computed_beside(trace::LineageId value, const trace::LineageNode& copy) {
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(copy.site).user, copy.calls);
+  const std::size_t nearest = std::min<std::size_t>(calls.size(), 2);
+  bool found = false;
+  visit_steps(value, [&](const trace::LineageNode& step) {
+    if (step.how != trace::How::derived || step.device != copy.device) return false;
+    const trace::Position here = runtime.recorder->site(step.site).user;
+    for (std::size_t k = 0; k < nearest; ++k) found = found || same_function(here, calls[k]);
+    return !found;
+  });
+  return found;
+}
+
+// Where what an operand meets was computed with such a copy; none where it was not. A history follows one of several
+// values, and that may be another one than the weight.
 std::optional<trace::Position> brought_for_others(const Inquiry& inquiry, std::size_t operand, const Tags& weights) {
   std::optional<trace::Position> found;
-  for (std::size_t k = 0; k < inquiry.operands.size() && !found; ++k) {
-    if (inquiry.operands[k].device == inquiry.operands[operand].device) continue;
-    visit_steps(inquiry.operands[k].lineage, [&](const trace::LineageNode& node) {
+  const auto visit_others = [&](const auto& visit) {
+    for (std::size_t k = 0; k < inquiry.operands.size() && !found; ++k) {
+      if (inquiry.operands[k].device != inquiry.operands[operand].device) visit(inquiry.operands[k].lineage);
+    }
+  };
+  visit_others([&](trace::LineageId value) {
+    visit_steps(value, [&](const trace::LineageNode& node) {
       if (brings_weight(inquiry, operand, node, weights)) found = runtime.recorder->site(node.site).user;
       return !found;
     });
-  }
+  });
+  visit_others([&](trace::LineageId value) {
+    visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& node) {
+      if (found || !brings_weight(inquiry, operand, node, weights) || !is_computed_beside(value, node)) return;
+      found = runtime.recorder->site(node.site).user;
+    });
+  });
   return found;
 }
 
