@@ -28,32 +28,37 @@ bool is_as_loaded(const trace::OperandRecord& operand) {
 }
 
 // "self.best" of `self.count, self.best = …`, whatever object has the attribute `name`; empty without one.
-std::string target_with(std::string_view statement, std::string_view name) {
-  const std::size_t at = statement.find("." + std::string(name));
+std::string target_with(std::string_view statement, const std::string& name) {
+  const std::string attribute = "." + name;
+  std::size_t at = statement.find(attribute);
+  while (at != statement.npos && at + attribute.size() < statement.size() &&
+         trace::is_word(statement[at + attribute.size()])) {
+    at = statement.find(attribute, at + 1);
+  }
   if (at == statement.npos) return "";
   std::size_t begin = at;
   while (begin > 0 && (trace::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) --begin;
-  return std::string(statement.substr(begin, at + 1 + name.size() - begin));
+  return std::string(statement.substr(begin, at + attribute.size() - begin));
 }
 
 // "state" of `state["best"]`, `state["loop"].get("best")` and `state.pop("best") if state else None`; empty for what is
 // more than to take an entry.
 std::string container_of_entry(std::string_view value) {
   value = trimmed(value.substr(0, value.find(" if ")));
-  const std::size_t first = value.find_first_of("[(.");
-  if (first == value.npos || !is_identifier(value.substr(0, first))) return "";
-  const std::string container(value.substr(0, first));
-  value.remove_prefix(first);
+  const std::size_t begin = std::min(value.find_first_of("[."), value.size());
+  const std::string container(value.substr(0, begin));
+  if (begin == value.size() || !is_identifier(container) || container == "self") return "";
+  value.remove_prefix(begin);
   while (!value.empty()) {
     if (value.front() == '.') {
       const std::size_t open = std::min(value.find('('), value.size());
       const std::string_view method = value.substr(1, open - 1);
-      if (method != "get" && method != "pop" && method != "setdefault") return "";
+      if (open == value.size() || (method != "get" && method != "pop" && method != "setdefault")) return "";
       value.remove_prefix(open);
     } else if (value.front() != '[') {
       return "";
     }
-    const std::size_t end = value.empty() ? value.npos : closing_of(value, 0);
+    const std::size_t end = closing_of(value, 0);
     if (end == value.npos) return "";
     value.remove_prefix(end + 1);
   }
