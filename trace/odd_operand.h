@@ -27,7 +27,6 @@
 //     what was computed), then the one that the function is told to work on, by a torch.device among its arguments, or
 //     that the weights of the module are on which it works for, or was given everything else on; then the target of an
 //     operator in place, then the first operand's.
-//  8. Between accelerators indices go to what they index, however many they are: so does PyTorch say it.
 #pragma once
 
 #include <array>
@@ -151,8 +150,6 @@ class OddOperands {
   bool settle_generators(std::span<const OperandRecord> operands);
   bool settle_by_target(std::span<const OperandRecord> operands, const OperandRecord* target);
   template <class TextOf>
-  bool settle_by_indices(std::span<const OperandRecord> operands, TextOf& text_of);
-  template <class TextOf>
   bool settle_by_list(std::span<const OperandRecord> operands, TextOf& text_of);
   void settle_by_class(std::span<const OperandRecord> operands, const Tally& tally, const OperandRecord* target);
 
@@ -218,23 +215,6 @@ inline bool OddOperands::settle_by_target(std::span<const OperandRecord> operand
     if (operand.dims != 0 || is_weight(operand)) return false;
   }
   wanted_ = target->device;
-  return true;
-}
-
-template <class TextOf>
-bool OddOperands::settle_by_indices(std::span<const OperandRecord> operands, TextOf& text_of) {
-  const OperandRecord* indexed = nullptr;
-  bool others = false;
-  for (const OperandRecord& operand : operands) {
-    if (!is_tensor(operand)) continue;
-    if (class_of(operand) != DeviceClass::accelerator) return false;
-    const std::string_view argument = text_of(operand.argument);
-    if (argument == "self") indexed = &operand;
-    const bool index = argument.starts_with("indices[");
-    others = others || (argument != "self" && !index && indexed != nullptr && operand.device != indexed->device);
-  }
-  if (indexed == nullptr || others) return false;
-  wanted_ = indexed->device;
   return true;
 }
 
@@ -307,9 +287,7 @@ OddOperands::OddOperands(std::string_view op, std::string_view message, std::spa
   } else {
     // The tensors disagree among themselves, so a generator is not what it is about.
     spare_cpu_scalars_ = without_cpu_scalars.distinct >= 2;
-    if (settle_by_target(operands, target)) return;
-    if (operator_base_name(op).find("index") != op.npos && settle_by_indices(operands, text_of)) return;
-    if (settle_by_list(operands, text_of)) return;
+    if (settle_by_target(operands, target) || settle_by_list(operands, text_of)) return;
     settle_by_class(operands, spare_cpu_scalars_ ? without_cpu_scalars : all, target);
   }
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "hooks/evidence/device_source.h"
 #include "hooks/evidence/device_trail.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/history_source.h"
@@ -31,9 +32,10 @@ std::string move_behind(const SourceLines& lines, const trace::Position& at) {
 std::string device_given(const SourceLines& lines, const trace::LineageNode& node, const trace::Position& at) {
   const std::string behind = device_expression(move_behind(lines, at));
   if (!behind.empty()) return behind;
+  const std::string call = code_text(lines, at);
   const std::string_view op = runtime.recorder->string(runtime.recorder->operator_name(node.op));
-  const bool decides = node.how != trace::How::derived || op.find("_like") != op.npos;
-  return decides ? device_expression(code_text(lines, at)) : "";
+  const bool decides = node.how != trace::How::derived || op.find("_like") != op.npos || !device_owner(call).empty();
+  return decides ? device_expression(call) : "";
 }
 
 // The only `return` of a function; the first line of its body where it has none, or several.

@@ -35,19 +35,6 @@ std::vector<trace::LineageNode> steps_since_made(const trace::OperandRecord& ope
   return made ? steps : std::vector<trace::LineageNode>();
 }
 
-// "x" of `torch.arange(n, device=x.device)`; empty for other calls.
-std::string device_owner(std::string_view call) {
-  constexpr std::string_view kBefore = "device=";
-  constexpr std::string_view kAfter = ".device";
-  const auto parts = call_text(call);
-  if (!parts) return "";
-  for (const std::string& argument : parts->arguments) {
-    if (!argument.starts_with(kBefore) || !argument.ends_with(kAfter)) continue;
-    return argument.substr(kBefore.size(), argument.size() - kBefore.size() - kAfter.size());
-  }
-  return "";
-}
-
 // The frame, still running, that a step of a history was in: of the function that made it, or of one that called that,
 // where it still waits in the same call.
 const void* running_frame(const void* innermost, const trace::Position& at, bool waits) {
@@ -109,6 +96,18 @@ trace::LineageId put_on(trace::LineageId parent, const trace::LineageNode& step)
 }
 
 }  // namespace
+
+std::string device_owner(std::string_view call) {
+  constexpr std::string_view kBefore = "device=";
+  constexpr std::string_view kAfter = ".device";
+  const auto parts = call_text(call);
+  if (!parts) return "";
+  for (const std::string& argument : parts->arguments) {
+    if (!argument.starts_with(kBefore) || !argument.ends_with(kAfter)) continue;
+    return argument.substr(kBefore.size(), argument.size() - kBefore.size() - kAfter.size());
+  }
+  return "";
+}
 
 const c10::TensorImpl* device_source(const ObjectSearch& search, const void* innermost,
                                      const trace::LineageNode& made) {

@@ -4,11 +4,16 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "hooks/names/object_search.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
+
+// "x" of `torch.arange(n, device=x.device)`; empty for other calls. Needs no interpreter.
+std::string device_owner(std::string_view call);
 
 // The tensor that the value which a step made has its device from; null where it cannot be reached, or is a weight.
 //

@@ -21,7 +21,15 @@ std::string on_which(const Operand& odd, const Frame& made) {
                       : ", on " + odd.device + ", the default device of that moment, because none is given";
 }
 
-Explanation told_from(const Decision& decided, const Pair& pair, const LineageStep& origin, const Finding& finding) {
+// The step that asks for a device. What asks for that of a tensor stands before the history of that tensor.
+const LineageStep& asking_step(const Operand& odd, const LineageStep& origin) {
+  const auto asks = [&](const LineageStep& step) { return step.device == odd.device && names_device(step.at); };
+  const auto found = std::ranges::find_if(odd.lineage, asks);
+  return found != odd.lineage.end() ? *found : origin;
+}
+
+Explanation told_from(const Decision& decided, const Pair& pair, const LineageStep& first, const Finding& finding) {
+  const LineageStep& origin = asking_step(pair.odd, first);
   RootCause cause = cause_at(decided.at, pair.odd,
                              mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
                                  spoken_device(pair.odd.device) + " " + because_of(decided) + ".");

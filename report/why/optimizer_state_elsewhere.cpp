@@ -1,7 +1,10 @@
 // An optimizer's state belongs on the device of its parameter. `load_state_dict` sees to it; code that writes into
 // `optimizer.state` itself has to do so, too.
+#include <algorithm>
+
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -91,6 +94,14 @@ std::optional<Explanation> moved_between_steps(const Pair& pair, const LineageSt
           "Move them before the first step, or make the optimizer after this line; or move its state here, too."}};
 }
 
+// `state[key] = to_host(value)`: a helper brings over what the line that calls it puts into a dictionary.
+const Frame& put_by(const LineageStep& arrival, const Finding& finding) {
+  if (stores_entry(arrival.at.source)) return arrival.at;
+  const auto puts = [&](const Frame& call) { return stores_entry(call.source) && is_changeable(call, finding); };
+  const auto found = std::ranges::find_if(arrival.calls, puts);
+  return found != arrival.calls.end() ? *found : arrival.at;
+}
+
 }  // namespace
 
 std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
@@ -114,7 +125,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   if (put) {
     place = &state->at;
   } else if (arrival != nullptr && is_changeable(arrival->at, finding)) {
-    place = &arrival->at;
+    place = &put_by(*arrival, finding);
   }
   const Frame& line = place != nullptr ? *place : *finding.where;
   Fix fix{line.file, line.line,

@@ -188,17 +188,6 @@ TEST_CASE("Between equal accelerators the target in place settles it, or else th
   CHECK(odd_of("aten::add.Tensor", {{"self", "cuda:0"}, {"other", "cuda:1"}}) == Odd{"other"});
 }
 
-TEST_CASE("Between accelerators indices go to what they index") {
-  CHECK(odd_of("aten::index.Tensor", {{"self", "cuda:1"}, {"indices[0]", "cuda:0"}, {"indices[1]", "cuda:0"}}) ==
-        Odd{"indices[0]", "indices[1]"});
-  CHECK(odd_of("aten::index_put_", {{"self", "cuda:0"}, {"indices[0]", "cuda:1"}, {"values", "cuda:0"}}) ==
-        Odd{"indices[0]"});
-  // What is put there may be the one to move, and a table on the CPU has been forgotten.
-  CHECK(odd_of("aten::index_put_", {{"self", "cuda:1"}, {"indices[0]", "cuda:0"}, {"values", "cuda:0"}}) ==
-        Odd{"self"});
-  CHECK(odd_of("aten::index.Tensor", {{"self", "cpu"}, {"indices[0]", "cuda:0"}}) == Odd{"self"});
-}
-
 TEST_CASE("Everything that is not on the accelerator is odd where three devices meet") {
   CHECK(odd_of("aten::cat", {{"self", "cpu"}, {"other", "cuda:1"}, {"third", "cuda:1"}, {"fourth", "cuda:0"}}) ==
         Odd{"self", "fourth"});

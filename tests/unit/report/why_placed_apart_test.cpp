@@ -88,6 +88,30 @@ TEST_CASE("An attribute that is asked for a device beside weights that are elsew
   }
 }
 
+TEST_CASE("A module that goes by no name is to be moved in the line that makes it") {
+  Finding finding = add("self.kernel", NameKind::buffer);
+  odd(finding).lineage = {
+      created(line(17, "Resample.__init__", "        self.register_buffer('kernel', torch.hann_window(5))"))};
+  odd(finding).lineage.front().calls = {line(39, "Clips.load", "        wave = Resample(8, 4)(wave)")};
+  CHECK(cause_line(explained(finding)) == 17);
+  find(odd(finding), EvidenceKind::module_made_at, line(39, "Clips.load", "        wave = Resample(8, 4)(wave)"),
+       "Resample");
+  CHECK(cause_line(explained(finding)) == 39);
+}
+
+TEST_CASE("State of an optimizer that a helper brought to the host is told by the line that puts it back") {
+  Finding finding = add("exp_avg of 0.weight", NameKind::attribute);
+  odd(finding).lineage = {moved(line(15, "to_host", "        return value.detach().cpu()"), "cpu"),
+                          derived(line(34, "Model.train", "        self.optimizer.step()"), "cuda:0")};
+  odd(finding).lineage.front().calls = {line(20, "to_host", "            state[key] = to_host(state[key])"),
+                                        line(40, "Model.save", "        torch.save(to_host(state), file)")};
+  find(odd(finding), EvidenceKind::optimizer_state, {}, "exp_avg of 0.weight");
+  CHECK(rule_of(explained(finding)) == "optimizer_state_elsewhere");
+  CHECK(cause_line(explained(finding)) == 20);
+  odd(finding).lineage.front().calls.erase(odd(finding).lineage.front().calls.begin());
+  CHECK(cause_line(explained(finding)) == 15);
+}
+
 TEST_CASE("A loop that moves the parameters one by one is the cause of a buffer that stayed") {
   Finding finding = add("self.seen", NameKind::buffer);
   odd(finding).lineage = {created(line(14, "Metric.__init__", "        self.register_buffer('seen', torch.zeros(3))"))};
