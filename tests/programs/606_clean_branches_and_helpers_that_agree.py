@@ -22,7 +22,7 @@ def helper(table, device=None):
 
 rows = torch.randn(4, 6, 3)
 packed, lengths = as_batch(rows, torch.tensor([6, 2, 5, 1]), "cuda")
-states, _ = nn.LSTM(3, 5, batch_first=True).to("cuda")(packed)
+states = nn.Linear(3, 5).to("cuda")(packed.data)
 table = torch.arange(6.0).view(3, 2)
 centred = table - helper(table).cpu()
 steps = torch.arange(6, device=lengths.device) < lengths[:, None]
