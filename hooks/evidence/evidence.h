@@ -81,8 +81,8 @@ std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* hold
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,
                                                const void* name);
 
-// Of the lines that may have stored attribute `name`, for an operand that is as it was loaded: the only one that takes an
-// entry out of what its function was given or has loaded, as `self.best = state["best"]` does.
+// Of the lines that may have stored attribute `name`, for an operand that is as it was loaded: the only one that takes
+// an entry out of what its function was given or has loaded, as `self.best = state["best"]` does.
 std::optional<trace::Position> taken_as_loaded(const Inquiry& inquiry, std::size_t operand,
                                                const std::vector<Candidate>& candidates, const void* name);
 

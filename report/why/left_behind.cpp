@@ -135,7 +135,8 @@ bool is_within_reach(const Frame& copy, const Pair& pair, const Finding& finding
   const auto moved_there = [&](const LineageStep& step) {
     return step.how == trace::How::moved && same_line(step.at, copy);
   };
-  return is_running(copy, finding) || std::ranges::any_of(pair.wanted.lineage, moved_there);
+  const bool stays = copy.function == "<module>" || is_running(copy, finding);  // a global variable may have it
+  return stays || std::ranges::any_of(pair.wanted.lineage, moved_there);
 }
 
 // Two names: one means the tensor before the move, the other the copy that the move made.
@@ -153,13 +154,10 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
   }
   // `optimizer.load_state_dict(state)` copies what it is given into its own.
   if (copy->at.source.find("load_state_dict(") != std::string::npos) return std::nullopt;
-  if (copy == itself && evidence_of(pair.odd, trace::EvidenceKind::handed_on_at) == nullptr &&
-      !is_within_reach(copy->at, pair, finding)) {
-    return std::nullopt;
-  }
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (auto given = old_name_given(*copy, pair, finding)) return given;
   if (auto handed = itself != nullptr ? old_one_handed_on(*copy, pair, finding) : std::nullopt) return handed;
+  if (copy == itself && !is_within_reach(copy->at, pair, finding)) return std::nullopt;
   const Frame& place = bound != nullptr && same_function(bound->at, copy->at) ? bound->at : copy->at;
   const std::string name = mention(pair.odd);
   RootCause cause = cause_at(place, pair.odd,

@@ -243,6 +243,7 @@ TEST_CASE("State that an optimizer computed before its weights moved is the opti
 TEST_CASE("load_state_dict() copies, and has no result that could be dropped or used instead") {
   Finding finding = add("state");
   odd(finding).lineage = {created(line(5, "load", "    state = torch.ones(4)", "torch.ones(4)"))};
+  finding.stack.push_back(line(44, "main", "    step(state)", "step(state)"));
   const auto copied_by = [&](const char* call) {
     odd(finding).evidence = {{EvidenceKind::copied_away, line(40, "main", call, call), "cuda:0"}};
     return explained(finding).rule;
@@ -251,6 +252,8 @@ TEST_CASE("load_state_dict() copies, and has no result that could be dropped or 
   CHECK(copied_by("other = state.to('cuda')") == "left_behind");
   CHECK(copied_by("opt.load_state_dict(state)") == "made_without_device");
   CHECK(copied_by("_ = opt.load_state_dict(state)") == "made_without_device");
+  finding.stack.pop_back();  // what a function that has returned copied for itself is gone
+  CHECK(copied_by("other = state.to('cuda')") == "made_without_device");
 }
 
 TEST_CASE("An array that becomes a tensor does not follow the default device") {
