@@ -193,12 +193,10 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
     const std::string path = type_and(holder, written(place.link));
     // A name that is put together is that of what the line made, and not of an object around it.
     const bool innermost = std::exchange(nearest, false);
-    auto stored = innermost ? attribute_store(inquiry, operand, holder, place.link.name)
-                            : choose(inquiry, operand, attribute_stores(inquiry, holder, place.link.name));
-    if (innermost && !stored) {
-      const auto candidates = attribute_stores(inquiry, holder, place.link.name);
-      stored = taken_as_loaded(inquiry, operand, candidates, place.link.name);
-    }
+    const auto candidates = attribute_stores(inquiry, holder, place.link.name);
+    auto stored = innermost ? choose(inquiry, operand, stores_by_computed_name(inquiry)) : std::nullopt;
+    if (!stored) stored = choose(inquiry, operand, candidates);
+    if (innermost && !stored) stored = taken_as_loaded(inquiry, operand, candidates, place.link.name);
     if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
     const bool plain = innermost && place.link.kind == LinkKind::attribute;
     const auto declared = plain && is_torch_module(holder) ? declared_at(holder, place.link.name) : std::nullopt;

@@ -12,7 +12,6 @@
 #include "hooks/evidence/module_weights.h"
 #include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_names.h"
 #include "hooks/python/waiting_calls.h"
@@ -116,13 +115,7 @@ class MeantModules final : public LinkVisitor {
 // Whether an operand was computed by this function, or with a weight of `module`.
 bool is_computed_by(const Inquiry& inquiry, std::size_t operand, const void* function, const void* module) {
   const std::string_view name = runtime.recorder->string(qualified_name(code_of_function(function)));
-  std::unordered_set<std::uint32_t> weights;
-  visit_weights(inquiry.search, module, [&](const c10::TensorImpl& weight) {
-    if (const c10::StorageImpl* storage = storage_of(&weight)) {
-      weights.insert(std::uint32_t(origin_table().find(storage)));
-    }
-    return true;
-  });
+  const std::unordered_set<std::uint32_t> weights = weight_tags(inquiry.search, module);
   bool found = false;
   visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& node) {
     if (node.how != trace::How::derived) return false;

@@ -69,8 +69,7 @@ void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* m
   if (made.how != trace::How::created) return;
   const std::vector<trace::Position> constructors = constructors_of(module);
   const auto constructs = [&](const trace::Position& at) {
-    return std::ranges::any_of(
-        constructors, [&](const trace::Position& one) { return one.file == at.file && one.function == at.function; });
+    return std::ranges::any_of(constructors, [&](const trace::Position& one) { return same_function(one, at); });
   };
   const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
   const auto outermost = std::find_if(calls.rbegin(), calls.rend(), constructs);

@@ -198,8 +198,7 @@ void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& cop
   SourceFiles files;
   for (const void* frame = innermost; frame != nullptr; frame = caller_of(frame)) {
     const trace::Position now = waits_at(frame);
-    const auto asked = std::ranges::find_if(
-        calls, [&](const trace::Position& at) { return at.file == now.file && at.function == now.function; });
+    const auto asked = std::ranges::find_if(calls, [&](const trace::Position& at) { return same_function(at, now); });
     if (asked == calls.end() || asked->line >= now.line) continue;
     if (frame == innermost) return;  // which may use either name
     const SourceLines lines(files.whole(now.file));

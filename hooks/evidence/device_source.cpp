@@ -35,14 +35,11 @@ std::vector<trace::LineageNode> steps_since_made(const trace::OperandRecord& ope
   return made ? steps : std::vector<trace::LineageNode>();
 }
 
-// The frame, still running, that a step of a history was in: of the function that made it, or of one that called that,
-// where it still waits in the same call.
-const void* running_frame(const void* innermost, const trace::Position& at, bool waits) {
-  for (const void* frame = program_frame(innermost); frame != nullptr; frame = caller_of(frame)) {
-    const trace::Position now = waits_at(frame);
-    if (waits ? same_line(now, at) : now.file == at.file && now.function == at.function) return frame;
-  }
-  return nullptr;
+// The frame that still waits in a call; null where that has returned.
+const void* waiting_frame(const void* innermost, const trace::Position& call) {
+  const void* frame = program_frame(innermost);
+  while (frame != nullptr && !same_line(waits_at(frame), call)) frame = caller_of(frame);
+  return frame;
 }
 
 // What the caller of a function that has returned gave for what `path` begins with; empty where that is not an argument
@@ -70,7 +67,8 @@ void* object_in_calls(const void* innermost, const trace::LineageNode& made, std
   const std::vector<trace::Position> calls = call_frames(at, made.calls);
   FileLines files;
   for (std::size_t k = 0; k < calls.size() && !path.empty(); ++k) {
-    if (const void* frame = running_frame(innermost, calls[k], k > 0)) return object_behind(frame, path);
+    const void* frame = k == 0 ? running_frame(program_frame(innermost), at) : waiting_frame(innermost, calls[k]);
+    if (frame != nullptr) return object_behind(frame, path);
     if (k + 1 < calls.size()) path = path_in_caller(files, calls[k], calls[k + 1], path);
   }
   return nullptr;

@@ -33,11 +33,7 @@ const c10::TensorImpl* given_at(const Inquiry& inquiry, const trace::Position& c
 
 // `pipe.device`, where that is a property. A tensor has a device, and an object may keep one: these are other matters.
 bool computes_device(const Inquiry& inquiry, const trace::Position& at, std::string_view path) {
-  const void* frame = program_frame(inquiry.innermost);
-  const auto runs_there = [&at](const trace::Position& now) {
-    return now.file == at.file && now.function == at.function;
-  };
-  while (frame != nullptr && !runs_there(waits_at(frame))) frame = caller_of(frame);
+  const void* frame = running_frame(program_frame(inquiry.innermost), at);
   void* object = frame != nullptr ? object_behind(frame, path) : nullptr;
   if (object == nullptr || !has_instance_dict(object) || inquiry.search.tensor_at(object) != nullptr) return false;
   WrittenLink kept(".device");

@@ -22,7 +22,11 @@ bool called_at(const trace::Position& site, const trace::Position& at) noexcept 
 }  // namespace
 
 bool same_line(const trace::Position& a, const trace::Position& b) noexcept {
-  return a.file == b.file && a.function == b.function && a.line == b.line;
+  return same_function(a, b) && a.line == b.line;
+}
+
+bool same_function(const trace::Position& a, const trace::Position& b) noexcept {
+  return a.file == b.file && a.function == b.function;
 }
 
 void EvidenceList::add(trace::EvidenceKind kind, std::size_t operand, const trace::Position& at,

@@ -66,6 +66,7 @@ struct Inquiry {
 bool all_on_accelerators(const Inquiry& inquiry);
 
 bool same_line(const trace::Position& a, const trace::Position& b) noexcept;
+bool same_function(const trace::Position& a, const trace::Position& b) noexcept;
 
 // Where something may have been stored. `certain`: nothing but the instruction's own effect is assumed.
 struct Candidate {

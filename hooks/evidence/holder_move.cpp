@@ -5,7 +5,6 @@
 #include "hooks/evidence/module_weights.h"
 #include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 
 namespace devsan::hooks {
@@ -14,20 +13,14 @@ namespace {
 
 // The newest copy in the history of a weight, if it brought that from the operand's device to where it is missed.
 std::optional<trace::LineageNode> move_of(const Inquiry& inquiry, std::size_t operand, const c10::TensorImpl& weight) {
-  const c10::StorageImpl* storage = storage_of(&weight);
-  if (storage == nullptr || !inquiry.is_wanted(operand, device_slot_of(&weight))) return std::nullopt;
-  trace::LineageNode move{};
-  visit_steps(origin_table().find(storage), [&](const trace::LineageNode& node) {
-    move = node;
-    return node.how == trace::How::derived;
-  });
-  if (move.how != trace::How::moved || !by_module(runtime.recorder->site(move.site))) return std::nullopt;
+  const auto move = inquiry.is_wanted(operand, device_slot_of(&weight)) ? newest_move_of(weight) : std::nullopt;
+  if (!move || !by_module(runtime.recorder->site(move->site))) return std::nullopt;
   bool was_beside = false;
-  visit_steps(move.parent, [&](const trace::LineageNode& older) {
+  visit_steps(move->parent, [&](const trace::LineageNode& older) {
     was_beside = older.device == inquiry.operands[operand].device;
     return !was_beside;
   });
-  return was_beside ? std::optional(move) : std::nullopt;
+  return was_beside ? move : std::nullopt;
 }
 
 // The one line that moved all weights at and below a module; `any` tells whether there are any.

@@ -25,10 +25,6 @@ namespace {
 
 constexpr int kMaxCalls = 12;
 
-bool is_inside(const trace::Position& at, const trace::Position& function) {
-  return at.file == function.file && at.function == function.function;
-}
-
 // Whether one of these was moved to its device by this function, or by what it called.
 bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
   const trace::Position function = position_of(code, 0);
@@ -39,7 +35,7 @@ bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
     const trace::LineageNode node = runtime.recorder->lineage(tag);
     if (node.how != trace::How::moved) return false;
     const auto calls = call_frames(runtime.recorder->site(node.site).user, node.calls);
-    return std::ranges::any_of(calls, [&](const trace::Position& at) { return is_inside(at, function); });
+    return std::ranges::any_of(calls, [&](const trace::Position& at) { return same_function(at, function); });
   });
 }
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/origins/lineage_nodes.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
@@ -75,6 +77,28 @@ class WeightWalk final : public LinkVisitor {
 void visit_weights(const ObjectSearch& search, const void* root,
                    const std::function<bool(const c10::TensorImpl&)>& visit) {
   WeightWalk(search, visit).run(root);
+}
+
+std::optional<trace::LineageNode> newest_move_of(const c10::TensorImpl& weight) {
+  std::optional<trace::LineageNode> found;
+  const c10::StorageImpl* storage = storage_of(&weight);
+  if (storage == nullptr) return found;
+  visit_steps(origin_table().find(storage), [&](const trace::LineageNode& node) {
+    if (node.how == trace::How::moved) found = node;
+    return node.how == trace::How::derived;
+  });
+  return found;
+}
+
+std::unordered_set<std::uint32_t> weight_tags(const ObjectSearch& search, const void* root) {
+  std::unordered_set<std::uint32_t> tags;
+  visit_weights(search, root, [&](const c10::TensorImpl& weight) {
+    const c10::StorageImpl* storage = storage_of(&weight);
+    if (storage != nullptr) tags.insert(std::uint32_t(origin_table().find(storage)));
+    return true;
+  });
+  tags.erase(std::uint32_t(trace::LineageId::none));
+  return tags;
 }
 
 Weights::Weights(const ObjectSearch& search, const void* root) {

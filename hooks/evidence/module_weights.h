@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "hooks/names/object_search.h"
 #include "trace/file_layout.h"
@@ -18,6 +20,12 @@ namespace devsan::hooks {
 // `visit` says false.
 void visit_weights(const ObjectSearch& search, const void* root,
                    const std::function<bool(const c10::TensorImpl&)>& visit);
+
+// The newest copy in the history of a weight, which brought it to its device; none where it was made there.
+std::optional<trace::LineageNode> newest_move_of(const c10::TensorImpl& weight);
+
+// How the histories of the parameters and buffers at and below a module end, as far as they are known.
+std::unordered_set<std::uint32_t> weight_tags(const ObjectSearch& search, const void* root);
 
 // On which devices the parameters and buffers at and below a module are.
 class Weights {

@@ -2,11 +2,10 @@
 // buffers are not among those, nor are parameters that it does not come to, or chooses not to take.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
-#include "hooks/origins/lineage_nodes.h"
-#include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
@@ -15,18 +14,12 @@ namespace devsan::hooks {
 
 namespace {
 
-// The newest copy in the history of a weight, where the program made it itself and no module's method did.
+// Where the program brought a weight to its device itself, and no module's method did.
 std::optional<trace::Position> own_move_of(const c10::TensorImpl& weight) {
-  const c10::StorageImpl* storage = storage_of(&weight);
-  std::optional<trace::Position> found;
-  if (storage == nullptr) return found;
-  visit_steps(origin_table().find(storage), [&](const trace::LineageNode& node) {
-    if (node.how == trace::How::derived) return true;
-    const trace::Site site = runtime.recorder->site(node.site);
-    if (node.how == trace::How::moved && !by_module(site)) found = site.user;
-    return false;
-  });
-  return found;
+  const auto move = newest_move_of(weight);
+  if (!move) return std::nullopt;
+  const trace::Site site = runtime.recorder->site(move->site);
+  return by_module(site) ? std::nullopt : std::optional(site.user);
 }
 
 // The one line that moved all weights of a model that are where the operand is missed.
@@ -57,17 +50,16 @@ int choice_in(const SourceLines& lines, int loop, int moved) {
 }  // namespace
 
 void find_moved_parameters(const Inquiry& inquiry, std::size_t operand) {
-  const Holding* owner = inquiry.owner_of(operand);
-  if (owner == nullptr) return;
-  const auto around = inquiry.search.outwards(inquiry.search.parent_module(owner->holder));
-  const void* root = around.empty() ? owner->holder : around.back()->holder;
+  const std::vector<const Holding*> owners = inquiry.owners_of(operand);
+  if (owners.empty()) return;
+  const void* root = owners.back()->holder;
   const auto moved = move_of_all(inquiry, operand, root);
   const auto loop = moved ? loop_around(*moved) : std::nullopt;
   if (!loop) return;
   SourceFiles files;
   const SourceLines lines(files.whole(moved->file));
   if (!goes_through_parameters(lines, loop->line, moved->line)) return;
-  const bool buffer = owner->link.kind == LinkKind::buffer;
+  const bool buffer = owners.front()->link.kind == LinkKind::buffer;
   const int line = buffer ? loop->line : choice_in(lines, loop->line, moved->line);
   inquiry.found.add(trace::EvidenceKind::parameters_moved_at, operand,
                     position_at(moved->file, line, qualified_function(lines, line)), type_name(root));

@@ -65,22 +65,14 @@ std::string container_of_entry(std::string_view value) {
   return container;
 }
 
-// The only thing that the function around `line` assigns to a variable above it; empty where there are several.
-std::string only_value(const SourceLines& lines, int line, const std::string& variable) {
-  const int definition = enclosing_line(lines, line, "def ");
-  const std::vector<int> stores = assignments_of(lines, variable, definition + 1, line);
-  if (stores.size() != 1) return "";
-  return assigned_to(statement_at(lines, stores.front()), variable).value_or("");
-}
-
 // Whether a value is an entry of what the function around `line` is given, or loads; also of a variable that is one.
 bool takes_entry(const SourceLines& lines, int line, std::string value, int variables = kMaxVariables) {
-  if (variables > 0 && is_identifier(value)) value = only_value(lines, line, value);
+  if (variables > 0 && is_identifier(value)) value = only_value_above(lines, line, value);
   const std::string container = container_of_entry(value);
   if (container.empty()) return value.find("load(") != value.npos && value.ends_with(']');
   const int definition = enclosing_line(lines, line, "def ");
   if (definition != 0 && parameter_of(statement_at(lines, definition), container)) return true;
-  const std::string made = only_value(lines, line, container);
+  const std::string made = only_value_above(lines, line, container);
   return made.find("load(") != made.npos || (variables > 0 && takes_entry(lines, line, made, variables - 1));
 }
 

@@ -26,9 +26,7 @@ std::string unpacked_call(const SourceLines& lines, const trace::Position& at, s
   if (!argument.starts_with(kUnpacks)) return "";
   const std::string_view given = trimmed(argument.substr(kUnpacks.size()));
   if (!is_identifier(given)) return std::string(given);
-  const int definition = enclosing_line(lines, at.line, "def ");
-  const std::vector<int> assigned = assignments_of(lines, given, definition + 1, at.line);
-  return assigned.size() == 1 ? assigned_to(statement_at(lines, assigned.front()), given).value_or("") : "";
+  return only_value_above(lines, at.line, given);
 }
 
 // The function that gives the dictionary for which the call at `at` is given what is not written out; null where that

@@ -38,28 +38,10 @@ const Holding* weight_behind(const Inquiry& inquiry, std::size_t operand) {
   return computed;
 }
 
-// How the histories of a model's weights end, where all of these are on one device; empty where they are not.
-Tags tags_of_model(const Inquiry& inquiry, const void* model, trace::DeviceSlot device) {
-  Tags tags;
-  bool together = true;
-  visit_weights(inquiry.search, model, [&](const c10::TensorImpl& weight) {
-    together = device_slot_of(&weight) == device;
-    const c10::StorageImpl* storage = storage_of(&weight);
-    if (storage != nullptr) tags.insert(std::uint32_t(origin_table().find(storage)));
-    return together;
-  });
-  tags.erase(std::uint32_t(trace::LineageId::none));
-  return together ? tags : Tags();
-}
-
 // A copy of one of the weights, made to be used where the operand is missed; it is not the module that was moved.
 bool brings_weight(const Inquiry& inquiry, std::size_t operand, const trace::LineageNode& node, const Tags& weights) {
   return node.how == trace::How::moved && inquiry.is_wanted(operand, node.device) &&
          weights.contains(std::uint32_t(node.parent)) && !by_module(runtime.recorder->site(node.site));
-}
-
-bool same_function(const trace::Position& one, const trace::Position& other) {
-  return one.file == other.file && one.function == other.function;
 }
 
 // Whether a value was computed in a function that made such a copy, or called another one for it.
@@ -115,8 +97,8 @@ void find_weight_brought(const Inquiry& inquiry, std::size_t operand) {
   const std::vector<const Holding*> owners = inquiry.search.outwards(weight_behind(inquiry, operand));
   if (owners.empty()) return;
   const void* model = owners.back()->holder;
-  const Tags weights = tags_of_model(inquiry, model, inquiry.operands[operand].device);
-  if (weights.empty()) return;
+  if (Weights(inquiry.search, model).only() != inquiry.operands[operand].device) return;
+  const Tags weights = weight_tags(inquiry.search, model);
   const auto brought = brought_for_others(inquiry, operand, weights);
   if (!brought || !brings_several(inquiry, operand, weights)) return;
   inquiry.found.add(trace::EvidenceKind::weight_brought_at, operand, *brought, type_name(model));

@@ -43,12 +43,16 @@ const void* caller_of(const void* frame) {
   return program_frame(frame_previous(frame));
 }
 
-bool is_running(const void* frame, const trace::Position& at) {
+const void* running_frame(const void* frame, const trace::Position& at) {
   for (int calls = 0; frame != nullptr && calls < kMaxFrames; ++calls, frame = caller_of(frame)) {
     const trace::Position waits = waits_at(frame);
-    if (waits.file == at.file && waits.function == at.function) return true;
+    if (waits.file == at.file && waits.function == at.function) return frame;
   }
-  return false;
+  return nullptr;
+}
+
+bool is_running(const void* frame, const trace::Position& at) {
+  return running_frame(frame, at) != nullptr;
 }
 
 trace::Position waits_at(const void* frame) {

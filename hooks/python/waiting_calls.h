@@ -19,6 +19,8 @@ const void* program_frame(const void* frame);
 // The one that waits for `frame`.
 const void* caller_of(const void* frame);
 
+// The frame at or outside `frame` of the function that a line stands in; null where that does not run.
+const void* running_frame(const void* frame, const trace::Position& at);
 // Whether the function that a line stands in runs in `frame`, or waits for it.
 bool is_running(const void* frame, const trace::Position& at);
 

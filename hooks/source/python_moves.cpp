@@ -51,7 +51,7 @@ bool follows(const SourceLines& lines, const Clause& one, const Clause& other) {
   if (other.head <= one.head || indentation(lines[other.head]) != column) return false;
   for (int k = one.head + 1; k <= other.head; ++k) {
     if (is_blank(lines[k]) || indentation(lines[k]) > column) continue;
-    if (!trimmed(lines[k]).starts_with("el")) return false;
+    if (!is_condition(lines[k]) || trimmed(lines[k]).starts_with("if ")) return false;
   }
   return true;
 }
@@ -115,16 +115,17 @@ Unmoved moved_beside(const SourceLines& lines, int line, const std::string& vari
     moved.insert(moved.end(), names.begin(), names.end());
   }
   if (found.line == 0 || found.line == line) return {};
+  const auto is_moved = [&](const std::string& name) { return std::ranges::find(moved, name) != moved.end(); };
   // `mask = mask.float()`, whatever else that takes.
   const bool itself = has_word(value, variable) && parameter_of(signature, variable).has_value();
-  if (itself && std::ranges::find(moved, variable) == moved.end()) return {variable, found.line};
+  if (itself && !is_moved(variable)) return {variable, found.line};
   if (value.find("self.") != std::string::npos) return {};  // it may come from there
   for (std::size_t at = 0; at < value.size(); ++at) {
     const std::size_t length = std::string_view(value).substr(at).find_first_of(" .,()[]{}+-*/=<>&|~:'\"");
     const std::string name = value.substr(at, length);
     const bool argument = is_identifier(name) && name != "self" && parameter_of(signature, name).has_value();
-    if (argument && std::ranges::find(moved, name) == moved.end()) found.argument = name;
-    if (argument && std::ranges::find(moved, name) != moved.end()) return {};
+    if (argument && is_moved(name)) return {};
+    if (argument) found.argument = name;
     if (length == std::string::npos) break;
     at += length;
   }

@@ -431,4 +431,10 @@ std::vector<int> assignments_of(const SourceLines& lines, std::string_view varia
   return found;
 }
 
+std::string only_value_above(const SourceLines& lines, int line, std::string_view variable) {
+  const int definition = enclosing_line(lines, line, "def ");
+  const std::vector<int> assigned = assignments_of(lines, variable, definition + 1, line);
+  return assigned.size() == 1 ? assigned_to(statement_at(lines, assigned.front()), variable).value_or("") : "";
+}
+
 }  // namespace devsan::hooks

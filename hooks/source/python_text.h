@@ -133,5 +133,7 @@ std::optional<std::string> assigned_to(std::string_view statement, std::string_v
 // The lines from `begin`, where a statement begins, up to `end`, without that, on which statements begin that assign
 // something to a variable.
 std::vector<int> assignments_of(const SourceLines& lines, std::string_view variable, int begin, int end);
+// What the function around a line gives a variable above it; empty where it does so nowhere, or more than once.
+std::string only_value_above(const SourceLines& lines, int line, std::string_view variable);
 
 }  // namespace devsan::hooks

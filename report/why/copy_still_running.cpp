@@ -13,6 +13,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -35,9 +36,8 @@ std::string_view given_for(std::string_view text, std::string_view name) {
 }
 
 bool is_variable(std::string_view text) {
-  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
-         std::ranges::all_of(text, is_word);
+         std::ranges::all_of(text, trace::is_word);
 }
 
 // The copy itself, as a step of what was touched; null where it is none of that.

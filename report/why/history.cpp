@@ -233,6 +233,12 @@ const LineageStep* bound_in_function(const Operand& operand, const Frame& place)
   return nullptr;
 }
 
+const LineageStep& asking_step(const Operand& operand) {
+  const auto asks = [&](const LineageStep& step) { return step.device == operand.device && names_device(step.at); };
+  const auto found = std::ranges::find_if(operand.lineage, asks);
+  return found != operand.lineage.end() ? *found : operand.lineage.back();
+}
+
 bool on_accelerator(const Operand& operand) {
   return trace::classify_device(operand.device) == trace::DeviceClass::accelerator;
 }

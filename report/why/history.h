@@ -47,6 +47,9 @@ bool is_made_after(const Operand& made, const Frame& place);
 // The newest step, since it came to its device, that gave a variable its value in the function of a line; null without
 // one.
 const LineageStep* bound_in_function(const Operand& operand, const Frame& place);
+// The newest step that asks for a device; the oldest of all where none does. What asks for the device of a tensor
+// stands before the history of that tensor. The operand has a history.
+const LineageStep& asking_step(const Operand& operand);
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
 bool same_line(const Frame& one, const Frame& other);

@@ -21,15 +21,8 @@ std::string on_which(const Operand& odd, const Frame& made) {
                       : ", on " + odd.device + ", the default device of that moment, because none is given";
 }
 
-// The step that asks for a device. What asks for that of a tensor stands before the history of that tensor.
-const LineageStep& asking_step(const Operand& odd, const LineageStep& origin) {
-  const auto asks = [&](const LineageStep& step) { return step.device == odd.device && names_device(step.at); };
-  const auto found = std::ranges::find_if(odd.lineage, asks);
-  return found != odd.lineage.end() ? *found : origin;
-}
-
-Explanation told_from(const Decision& decided, const Pair& pair, const LineageStep& first, const Finding& finding) {
-  const LineageStep& origin = asking_step(pair.odd, first);
+Explanation told_from(const Decision& decided, const Pair& pair, const Finding& finding) {
+  const LineageStep& origin = asking_step(pair.odd);
   RootCause cause = cause_at(decided.at, pair.odd,
                              mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
                                  spoken_device(pair.odd.device) + " " + because_of(decided) + ".");
@@ -235,7 +228,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   const Evidence* attribute = left_attribute(*origin, *pair, finding);
   if (attribute != nullptr && !(decided && is_entry(*decided))) return made_on_attribute(*attribute, *origin, *pair);
   if (decided && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
-  if (decided) return told_from(*decided, *pair, *origin, finding);
+  if (decided) return told_from(*decided, *pair, finding);
   const Evidence* property = place_of(pair->odd, trace::EvidenceKind::device_property_at, finding);
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);

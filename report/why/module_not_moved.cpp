@@ -281,26 +281,19 @@ bool takes_out(const Evidence& bound) {
   return call && !call->receiver.empty() && trace::calls_method(assignment->value, kTakers);
 }
 
-// The line that made the module, where the one that names it has only taken it out of something.
+// The line that made the module, where the one that names it has only taken it out of something; and where it goes by
+// no name, as in `Resample(rate, 16000)(wave)`: its constructor made the weight rightly.
 std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& tensor, const Evidence* bound,
                                          const Finding& finding) {
   const Evidence* made = place_of(stayed, trace::EvidenceKind::module_made_at, finding);
-  if (bound == nullptr || made == nullptr || same_line(made->at, bound->at) || !takes_out(*bound)) return std::nullopt;
+  if (made == nullptr) return std::nullopt;
+  const bool taken = bound != nullptr && !same_line(made->at, bound->at) && takes_out(*bound);
+  const bool nameless = bound == nullptr && !is_put_apart(stayed, tensor);
+  if (!taken && !nameless) return std::nullopt;
   return Explanation{cause_at(made->at, stayed,
                               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a `" +
-                                  made->text + "` that is made in this line, on the CPU. Nothing has moved it since, " +
-                                  short_place(bound->at) + " takes it as it is."),
-                     move_module_where_made(made->at, tensor.device)};
-}
-
-// `Resample(rate, 16000)(wave)`: a module that goes by no name. Its constructor made the weight rightly.
-std::optional<Explanation> made_for_once(const Operand& stayed, const Operand& tensor, const Evidence* bound,
-                                         const Finding& finding) {
-  const Evidence* made = place_of(stayed, trace::EvidenceKind::module_made_at, finding);
-  if (bound != nullptr || made == nullptr || is_put_apart(stayed, tensor)) return std::nullopt;
-  return Explanation{cause_at(made->at, stayed,
-                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a `" +
-                                  made->text + "` that is made in this line, on the CPU. Nothing has moved it since."),
+                                  made->text + "` that is made in this line, on the CPU. Nothing has moved it since" +
+                                  (taken ? ", " + short_place(bound->at) + " takes it as it is." : ".")),
                      move_module_where_made(made->at, tensor.device)};
 }
 
@@ -334,7 +327,6 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
   if (auto taken = made_and_kept(*stayed, *tensor, bound, finding)) return taken;
-  if (auto once = made_for_once(*stayed, *tensor, bound, finding)) return once;
   const LineageStep* birth = birth_of(*stayed);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
   if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);

@@ -12,6 +12,7 @@ namespace {
 
 std::optional<Explanation> left_here(const Evidence& beside, const std::string& what, const Pair& pair,
                                      const Finding& finding) {
+  if (beside.at.source.find(".cpu()") != std::string::npos) return std::nullopt;  // that is no way to the other one
   const LineageStep* left = bound_in_function(pair.odd, beside.at);
   if (left == nullptr || same_line(left->at, beside.at) || !is_changeable(left->at, finding)) return std::nullopt;
   const std::string edit = assigned_after_move(left->at, device_at(left->at, pair.wanted, finding));
@@ -30,13 +31,12 @@ std::optional<Explanation> moved_beside(const Finding& finding) {
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->odd)) return std::nullopt;
   if (!was_never_moved(pair->odd) || pair->odd.lineage.empty()) return std::nullopt;
   const Evidence* branch = place_of(pair->odd, trace::EvidenceKind::branch_moves_at, finding);
-  if (branch != nullptr && branch->at.source.find(".cpu()") == std::string::npos) {
+  if (branch != nullptr) {
     if (auto left = left_here(*branch, "`" + branch->text + "` in another branch", *pair, finding)) return left;
   }
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
-  if (others == nullptr || others->at.source.find(".cpu()") != std::string::npos) return std::nullopt;
   // What the function makes itself, of a length that it is given, is no argument.
-  if (same_function(pair->odd.lineage.back().at, others->at)) return std::nullopt;
+  if (others == nullptr || same_function(pair->odd.lineage.back().at, others->at)) return std::nullopt;
   return left_here(*others, "other arguments of `" + others->at.function + "`, and not `" + others->text + "`", *pair,
                    finding);
 }

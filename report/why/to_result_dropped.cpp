@@ -1,7 +1,5 @@
 // `Tensor.to()` and its kin return a copy and leave the tensor where it is. Called as a statement of its own, as one
 // does with a module, the copy is made and dropped at once.
-#include <algorithm>
-
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/statement_text.h"
@@ -57,16 +55,13 @@ std::optional<Explanation> lost_in_loop(const Pair& pair, const Finding& finding
 std::optional<Explanation> dropped_of_device(const Pair& pair, const Finding& finding) {
   const Evidence* copy = place_of(pair.odd, trace::EvidenceKind::device_value_copied_at, finding);
   if (copy == nullptr || pair.odd.lineage.empty() || !is_dropped(copy->at)) return std::nullopt;
-  const auto asks = [](const LineageStep& step) { return names_device(step.at); };
-  const auto step = std::ranges::find_if(pair.odd.lineage, asks);
-  const LineageStep& made = step != pair.odd.lineage.end() ? *step : pair.odd.lineage.back();
   const std::string call = call_at(copy->at);
-  return Explanation{
-      cause_at(copy->at, pair.odd,
-               "`" + call + "` returns a copy on " + spoken_device(pair.wanted.device) +
-                   ", which is dropped here; the tensor itself stays on " + spoken_device(pair.odd.device) + ". " +
-                   mention_first(pair.odd) + " is made on its device, in " + short_place(made.at) + "."),
-      Fix{copy->at.file, copy->at.line, kept_result(call)}};
+  return Explanation{cause_at(copy->at, pair.odd,
+                              "`" + call + "` returns a copy on " + spoken_device(pair.wanted.device) +
+                                  ", which is dropped here; the tensor itself stays on " +
+                                  spoken_device(pair.odd.device) + ". " + mention_first(pair.odd) +
+                                  " is made on its device, in " + short_place(asking_step(pair.odd).at) + "."),
+                     Fix{copy->at.file, copy->at.line, kept_result(call)}};
 }
 
 }  // namespace

@@ -36,6 +36,21 @@ TEST_CASE("Another branch moves what a line leaves") {
   CHECK(moved_in_other_branch(leaving, 5, "p") == 3);
 }
 
+TEST_CASE("A statement between two conditions keeps them apart, whatever its first letters are") {
+  const SourceLines lines(
+      "def batch(self, rows):\n"
+      "    if self.training:\n"
+      "        mask = self.all.to(self.device)\n"
+      "    elements = len(rows)\n"
+      "    if elements:\n"
+      "        mask = self.all[rows]\n"
+      "    else:\n"
+      "        mask = None\n"
+      "    return mask\n");
+  CHECK(moved_in_other_branch(lines, 6, "mask") == 0);
+  CHECK(moved_in_other_branch(lines, 8, "mask") == 0);
+}
+
 TEST_CASE("What a later line moves is no other branch") {
   const SourceLines lines(
       "def batch(self, rows):\n"               // 1

@@ -190,5 +190,19 @@ TEST_CASE("The decorator of a method is found in its own class alone") {
   CHECK(decorator_of(lines, 0, "device") == 0);
 }
 
+TEST_CASE("A variable has one value above a line where the function assigns it once") {
+  const SourceLines lines(
+      "def f(state):\n"
+      "    part = state['a']\n"
+      "    x = part\n"
+      "    x = 2\n"
+      "    return part, x\n");
+  CHECK(only_value_above(lines, 5, "part") == "state['a']");
+  CHECK(only_value_above(lines, 5, "x").empty());
+  CHECK(only_value_above(lines, 4, "x") == "part");
+  CHECK(only_value_above(lines, 2, "part").empty());
+  CHECK(only_value_above(lines, 5, "state").empty());
+}
+
 }  // namespace
 }  // namespace devsan::hooks
