@@ -9,6 +9,7 @@
 #include "report/frames.h"
 #include "report/merge.h"
 #include "report/operands.h"
+#include "report/statement_lines.h"
 #include "report/why/explain.h"
 
 namespace devsan::report {
@@ -31,17 +32,9 @@ std::optional<Kind> kind_of(const trace::TrafficPayload& traffic) {
   return std::nullopt;
 }
 
-// The call as it is written; empty where that is not known, or is more than a line.
-std::string_view text_of(const Frame& frame) {
-  if (frame.column < 0 || frame.end_line != frame.line || frame.end_column < frame.column) return {};
-  if (static_cast<std::size_t>(frame.end_column) > frame.source.size()) return {};
-  const auto begin = static_cast<std::size_t>(frame.column);
-  return std::string_view(frame.source).substr(begin, static_cast<std::size_t>(frame.end_column) - begin);
-}
-
 // The program asks for the number itself, in so many words.
 bool asks_for_number(const Frame& frame) {
-  const std::string_view text = text_of(frame);
+  const std::string_view text = call_text_of(frame);
   return text.ends_with(".item()") || text.ends_with(".tolist()");
 }
 
@@ -51,8 +44,8 @@ bool is_read_at_once(const Frame& frame) {
   static constexpr std::string_view kViews[] = {
       "T",    "view",   "reshape", "transpose", "squeeze", "swapaxes", "shape", "dtype", "ndim",
       "size", "nbytes", "strides", "itemsize",  "ctypes",  "data",     "flags", "base",  "newbyteorder"};
-  if (text_of(frame).empty()) return false;
-  std::string_view rest = std::string_view(frame.source).substr(static_cast<std::size_t>(frame.end_column));
+  if (call_text_of(frame).empty()) return false;
+  std::string_view rest = behind_call(frame);
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
   if (rest.empty()) return false;
   if (rest.front() != '.') return std::string_view("+-*/%@<>").find(rest.front()) != std::string_view::npos;
@@ -73,7 +66,7 @@ bool is_settled(const Finding& finding, const trace::TrafficPayload& traffic) {
 // A conversion is called on what it converts: "batch.to(device)", "batch['x'].cuda()".
 void name_receiver(Finding& finding) {
   if (finding.operands.size() != 1 || !finding.where || finding.stack.front().torch) return;
-  const auto call = split_call(text_of(*finding.where));
+  const auto call = split_call(call_text_of(*finding.where));
   if (!call || call->subscript || call->receiver.empty() || call->receiver == "torch") return;
   Operand& operand = finding.operands.front();
   operand.text = call->receiver;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "report/call_text.h"
 #include "report/operands.h"
+#include "report/statement_lines.h"
 #include "trace/words.h"
 
 namespace devsan::report {
@@ -12,21 +14,13 @@ namespace {
 
 constexpr std::size_t kLongestName = 80;
 
-bool is_single_line(const Frame& frame) {
-  return frame.column >= 0 && frame.end_column > frame.column && frame.end_line == frame.line &&
-         static_cast<std::size_t>(frame.end_column) <= frame.source.size();
-}
-
-std::string_view text_of(const Frame& frame) {
-  const auto begin = static_cast<std::size_t>(frame.column);
-  return std::string_view(frame.source).substr(begin, static_cast<std::size_t>(frame.end_column) - begin);
-}
-
 // A part of the call, and not all of it: in a loop the operand may be what the same call made the last time.
 bool is_part_of(const Frame& part, const Frame& call) {
-  if (part.file != call.file || part.line != call.line || part.function != call.function) return false;
-  const bool within = part.column >= call.column && (part.end_column <= call.end_column || call.end_line > call.line);
-  return within && (part.column != call.column || part.end_column != call.end_column);
+  if (part.file != call.file || part.function != call.function) return false;
+  const auto begin = [](const Frame& frame) { return std::pair(frame.line, frame.column); };
+  const auto end = [](const Frame& frame) { return std::pair(frame.end_line, frame.end_column); };
+  const bool within = begin(part) >= begin(call) && end(part) <= end(call);
+  return within && (begin(part) != begin(call) || end(part) != end(call));
 }
 
 bool is_list_member(const Operand& operand) {
@@ -47,7 +41,7 @@ void locate_by_history(Finding& finding) {
   for (Operand& operand : finding.operands) {
     if (operand.lineage.empty() || (!operand.name.empty() && operand.is != trace::NameKind::temporary)) continue;
     const Frame& made = operand.lineage.front().at;
-    if (is_single_line(made) && is_part_of(made, *finding.where)) locate(operand, text_of(made));
+    if (is_part_of(made, *finding.where)) locate(operand, call_text_of(made));
   }
 }
 
@@ -150,7 +144,7 @@ void locate_operands(Finding& finding) {
   const bool direct = !finding.stack.empty() && !finding.stack.front().torch;
   const auto made_inside = [&](const Operand& operand) { return is_made_inside_call(operand, finding); };
   if (!direct || std::ranges::any_of(finding.operands, made_inside)) return;
-  const std::string_view text = text_of(*finding.where);
+  const std::string_view text = call_text_of(*finding.where);
   if (const auto sides = split_binary(text)) {
     locate_by_sides(finding.operands, *sides);
   } else if (const auto call = split_call(text)) {
@@ -167,9 +161,9 @@ std::string_view variable_of(std::string_view name) {
 }  // namespace
 
 void find_in_call(Finding& finding) {
-  if (!finding.where || !is_single_line(*finding.where)) return;
+  if (!finding.where || call_text_of(*finding.where).empty()) return;
   locate_operands(finding);
-  const std::string_view line = finding.where->source;
+  const std::string_view line = finding.where->statement();
   for (Operand& operand : finding.operands) {
     operand.spoken = find_name(line, variable_of(operand.name)) != line.npos;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "report/statement_lines.h"
+
 namespace devsan::report {
 
 Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
@@ -12,6 +14,7 @@ Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
   frame.line = std::max(position.line, 0);
   frame.end_line = std::max(position.end_line, frame.line);
   frame.source = trace.source_line(position.file, position.line);
+  join_lines(frame, [&](int line) { return trace.source_line(position.file, line); });
   if (position.column >= 0 && position.end_column >= 0) {
     frame.column = position.column;
     frame.end_column = position.end_column;

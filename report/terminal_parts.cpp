@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <vector>
 
 #include "report/operands.h"
 #include "report/source_excerpt.h"
+#include "report/statement_lines.h"
 #include "report/text_layout.h"
 
 namespace devsan::report {
@@ -43,19 +46,27 @@ std::size_t widest(const std::vector<OperandRow>& rows, std::string OperandRow::
   return columns;
 }
 
-const Frame* frame_at(const Finding& finding, const std::string& file, int line) {
-  const auto fits = [&](const Frame& frame) { return frame.file == file && frame.line == line; };
+std::vector<const Frame*> frames_of(const Finding& finding) {
+  std::vector<const Frame*> frames;
   for (const Operand& operand : finding.operands) {
-    for (const LineageStep& step : operand.lineage) {
-      if (fits(step.at)) return &step.at;
-    }
-    for (const Evidence& evidence : operand.evidence) {
-      if (fits(evidence.at)) return &evidence.at;
-    }
+    for (const LineageStep& step : operand.lineage) frames.push_back(&step.at);
+    for (const Evidence& evidence : operand.evidence) frames.push_back(&evidence.at);
   }
-  if (finding.traffic && finding.traffic->copy && fits(*finding.traffic->copy)) return &*finding.traffic->copy;
-  const auto found = std::ranges::find_if(finding.stack, fits);
-  return found == finding.stack.end() ? nullptr : &*found;
+  if (finding.traffic && finding.traffic->copy) frames.push_back(&*finding.traffic->copy);
+  for (const Frame& frame : finding.stack) frames.push_back(&frame);
+  return frames;
+}
+
+// Also a line that a statement of the finding goes on to.
+std::optional<Frame> frame_at(const Finding& finding, const std::string& file, int line) {
+  const std::vector<const Frame*> frames = frames_of(finding);
+  const auto fits = [&](const Frame* frame) { return frame->file == file && frame->line == line; };
+  if (const auto found = std::ranges::find_if(frames, fits); found != frames.end()) return **found;
+  for (const Frame* frame : frames) {
+    if (frame->file != file) continue;
+    if (auto later = later_line(*frame, line)) return later;
+  }
+  return std::nullopt;
 }
 
 std::string place_text(const std::string& file, int line, std::size_t columns) {
@@ -106,8 +117,8 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   };
   const auto source = [&](const std::string& file, int line) {
     const bool shown = finding.where && finding.where->file == file && finding.where->line == line;
-    const Frame* frame = shown ? nullptr : frame_at(finding, file, line);
-    if (frame == nullptr) return;
+    const std::optional<Frame> frame = shown ? std::nullopt : frame_at(finding, file, line);
+    if (!frame) return;
     for (std::string& text : excerpt(*frame, {}, gutter, style)) lines.push_back(std::move(text));
   };
   const auto& cause = finding.root_cause;

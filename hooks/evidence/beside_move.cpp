@@ -14,11 +14,10 @@ namespace devsan::hooks {
 
 void find_beside_move(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
-    const int definition = enclosing_line(lines, made.line, "def ");
     const std::string statement = statement_at(lines, made.line);
     const std::string variable = leading_name(statement);
     const auto value = variable.empty() ? std::nullopt : assigned_to(statement, variable);
-    if (definition == 0 || !value || moves(*value)) return node.how == trace::How::derived;
+    if (!value || moves(*value)) return node.how == trace::How::derived;
     const auto tell = [&](trace::EvidenceKind kind, int line, std::string_view text) {
       found.add(kind, index, position_at(made.file, line, qualified_function(lines, line)), text);
     };

@@ -126,7 +126,33 @@ void leave_out_running_statement(std::vector<Candidate>& candidates, const Inqui
   });
 }
 
+// A variable of a frame, or else a global one that it sees.
+class NamedVariable final : public LinkVisitor {
+ public:
+  NamedVariable(const void* frame, std::string_view name) : frame_(frame), name_(name) {
+    visit_frame(frame, false, *this);
+    if (!place_) visit_frame(frame, true, *this);
+  }
+  const std::optional<Place>& place() const { return place_; }
+  bool link(const Link& link, void* object) override {
+    if (link.name == nullptr || text_of(link.name) != name_) return true;
+    place_ = Place{object, link, 0, 0, frame_};
+    return false;
+  }
+
+ private:
+  const void* frame_;
+  const std::string_view name_;
+  std::optional<Place> place_;
+};
+
 }  // namespace
+
+std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                                  std::string_view variable) {
+  const NamedVariable named(frame, variable);
+  return named.place() ? binding_at(inquiry, operand, *named.place()) : std::nullopt;
+}
 
 std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {
   Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};

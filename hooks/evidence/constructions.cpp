@@ -29,7 +29,8 @@ bool gives_by_name(std::string_view line, std::string_view callee, std::string_v
   return name != line.npos && trimmed(line.substr(name + argument.size())).starts_with('=');
 }
 
-// The constructors of an object's class and of what that is derived from, without torch's.
+}  // namespace
+
 std::vector<trace::Position> constructors_of(const void* object) {
   std::vector<trace::Position> found;
   for (const void* function : functions_of_type(type_of(object))) {
@@ -40,8 +41,6 @@ std::vector<trace::Position> constructors_of(const void* object) {
   }
   return found;
 }
-
-}  // namespace
 
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);

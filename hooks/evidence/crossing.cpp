@@ -11,11 +11,13 @@
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
 #include "hooks/names/argument_tensors.h"
+#include "hooks/names/named_objects.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/words.h"
@@ -141,6 +143,38 @@ std::optional<Handed> moved_beside(SourceFiles& files, const Handed& crossing) {
   return std::nullopt;
 }
 
+// The line of a function, before a call in it, that brought over what a variable has by now, itself or by what it
+// calls; none where that was no line of it.
+std::optional<trace::Position> brought_at(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                                          const std::string& variable, const trace::Position& call) {
+  void* object = object_behind(frame, variable);
+  const c10::TensorImpl* tensor = object != nullptr ? inquiry.search.tensor_at(object) : nullptr;
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const trace::LineageId history = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  if (history == trace::LineageId::none) return std::nullopt;
+  const trace::LineageNode node = runtime.recorder->lineage(history);
+  if (node.how != trace::How::moved || !inquiry.is_wanted(operand, node.device)) return std::nullopt;
+  for (const trace::Position& at : call_frames(runtime.recorder->site(node.site).user, node.calls)) {
+    const bool before = at.file == call.file && at.function == call.function && at.line < call.line;
+    if (before) return at;
+  }
+  return std::nullopt;
+}
+
+// `state, rest = to_device(device, state, rest)` before `stage(state, rest, tables)`: the same by a helper.
+std::optional<Handed> brought_beside(const Inquiry& inquiry, std::size_t operand, const Handed& crossing) {
+  const void* frame = running_frame(program_frame(inquiry.innermost), crossing.at);
+  SourceFiles files;
+  const std::string call = statement_at(SourceLines(files.whole(crossing.at.file)), crossing.at.line);
+  const auto parts = call_text(call.substr(std::min(call.find(" = ") + 3, call.size())));
+  if (frame == nullptr || !parts) return std::nullopt;
+  for (const std::string& argument : parts->arguments) {
+    if (argument == crossing.text || !is_identifier(argument)) continue;
+    if (const auto at = brought_at(inquiry, operand, frame, argument, crossing.at)) return Handed{*at, argument};
+  }
+  return std::nullopt;
+}
+
 // Given to the outermost of the functions that work on the other side alone; or returned to one of them; or given by a
 // module on both sides to a function that works for it.
 bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
@@ -172,7 +206,9 @@ bool find_given_across(const Inquiry& inquiry, std::size_t operand) {
   }
   if (crossing && !is_taken_for_nothing(inquiry, operand, *crossing)) {
     inquiry.found.add(trace::EvidenceKind::crossing_at, operand, crossing->at, crossing->text);
-    if (const auto beside = moved_beside(files, *crossing)) {
+    auto beside = moved_beside(files, *crossing);
+    if (!beside) beside = brought_beside(inquiry, operand, *crossing);
+    if (beside) {
       inquiry.found.add(trace::EvidenceKind::crossing_beside_at, operand, beside->at, beside->text);
     }
   }

@@ -55,11 +55,11 @@ bool enters_device(std::string_view line) {
   return text.starts_with("with ") && call_in(text, "torch.device") != text.npos;
 }
 
-// `DataLoader(data, shuffle=True)`, or the first of its lines.
+// `DataLoader(data, shuffle=True)`, or the first of its lines; one that is given a generator draws from that.
 bool shuffles(std::string_view line) {
   constexpr std::string_view kName = "DataLoader";
   const std::size_t call = call_in(line, kName);
-  if (call == line.npos) return false;
+  if (call == line.npos || line.find("generator=", call) != line.npos) return false;
   return line.find("shuffle=True") != line.npos || closing_of(line, line.find('(', call)) == line.npos;
 }
 

@@ -107,17 +107,22 @@ std::string device_owner(std::string_view call) {
   return "";
 }
 
-const c10::TensorImpl* device_source(const ObjectSearch& search, const void* innermost,
-                                     const trace::LineageNode& made) {
+DeviceOwner asked_for_device(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made) {
   const trace::Position at = runtime.recorder->site(made.site).user;
   FileLines files;
-  const std::string path = device_owner(code_text(files.of(at.file), at));
-  void* object = path.empty() ? nullptr : object_in_calls(innermost, made, path);
+  std::string path = device_owner(code_text(files.of(at.file), at));
+  const void* object = path.empty() ? nullptr : object_in_calls(innermost, made, path);
   const c10::TensorImpl* tensor = object != nullptr ? search.tensor_at(object) : nullptr;
   const bool known = tensor != nullptr && storage_of(tensor) != nullptr;
+  return known ? DeviceOwner{object, tensor, std::move(path)} : DeviceOwner{};
+}
+
+const c10::TensorImpl* device_source(const ObjectSearch& search, const void* innermost,
+                                     const trace::LineageNode& made) {
+  const DeviceOwner owner = asked_for_device(search, innermost, made);
   // A variable may mean another tensor by now, and a weight has causes of its own.
-  const bool there = known && device_slot_of(tensor) == made.device;
-  return there && search.owner(object) == nullptr ? tensor : nullptr;
+  const bool there = owner.tensor != nullptr && device_slot_of(owner.tensor) == made.device;
+  return there && search.owner(owner.object) == nullptr ? owner.tensor : nullptr;
 }
 
 void follow_device_sources(const ObjectSearch& search, const void* innermost,

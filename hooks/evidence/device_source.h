@@ -15,6 +15,16 @@ namespace devsan::hooks {
 // "x" of `torch.arange(n, device=x.device)`; empty for other calls. Needs no interpreter.
 std::string device_owner(std::string_view call);
 
+// The tensor that a call asked for its device, as `path`: what that means now.
+struct DeviceOwner {
+  const void* object = nullptr;  // null where it cannot be reached
+  const c10::TensorImpl* tensor = nullptr;
+  std::string path;
+};
+// Of the call that made the value of a step. With the GIL (PythonSection); runs no code of the program. May throw
+// std::bad_alloc.
+DeviceOwner asked_for_device(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made);
+
 // The tensor that the value which a step made has its device from; null where it cannot be reached, or is a weight.
 //
 // With the GIL (PythonSection); runs no code of the program. May throw std::bad_alloc.

@@ -41,6 +41,33 @@ bool computes_device(const Inquiry& inquiry, const trace::Position& at, std::str
   return kept.object() == nullptr;
 }
 
+// `device = self.embed.weight.device`, asked of a tensor that is by now where the operand is missed: a hook, or a line
+// behind that one, has moved it since. A variable may mean another tensor by now, as in a loop.
+bool has_moved_on(const Inquiry& inquiry, std::size_t operand, std::string_view path, const c10::TensorImpl* tensor) {
+  return path.find('.') != path.npos && tensor != nullptr && inquiry.is_wanted(operand, device_slot_of(tensor));
+}
+
+void find_asked_early(const Inquiry& inquiry, std::size_t operand, const trace::Position& at, std::string_view path) {
+  const void* frame = running_frame(program_frame(inquiry.innermost), at);
+  void* object = frame != nullptr ? object_behind(frame, path) : nullptr;
+  if (object == nullptr || !has_moved_on(inquiry, operand, path, inquiry.search.tensor_at(object))) return;
+  inquiry.found.add(trace::EvidenceKind::device_asked_at, operand, at, path);
+}
+
+// The same where the call that made the operand asks itself: `torch.zeros(n, device=self.embed.weight.device)`.
+void find_asked_by_maker(const Inquiry& inquiry, std::size_t operand) {
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& step) {
+    if (step.device != inquiry.operands[operand].device || step.how == trace::How::moved) return false;
+    if (step.how == trace::How::derived) return true;
+    const DeviceOwner owner = asked_for_device(inquiry.search, inquiry.innermost, step);
+    if (has_moved_on(inquiry, operand, owner.path, owner.tensor)) {
+      inquiry.found.add(trace::EvidenceKind::device_asked_at, operand, runtime.recorder->site(step.site).user,
+                        owner.path);
+    }
+    return false;
+  });
+}
+
 // Where this tensor was copied to the device that the operand is missed on, and itself stayed.
 std::optional<Copy> copied_away(const Inquiry& inquiry, std::size_t operand, const c10::TensorImpl* tensor) {
   const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
@@ -64,9 +91,11 @@ std::optional<Copy> copied_source(const Inquiry& inquiry, std::size_t operand) {
 
 void find_device_value(const Inquiry& inquiry, std::size_t operand) {
   const auto computes = [&](const trace::Position& at, std::string_view path) {
+    find_asked_early(inquiry, operand, at, path);
     return computes_device(inquiry, at, path);
   };
   find_device_source(inquiry.operands[operand], operand, inquiry.found, computes);
+  find_asked_by_maker(inquiry, operand);
   const auto tell = [&](const Copy& copy, std::string_view argument) {
     inquiry.found.add(trace::EvidenceKind::device_value_copied_at, operand, runtime.recorder->site(copy.site).user,
                       argument);

@@ -54,15 +54,28 @@ bool may_be(const Instruction& subscript, const Link& entry) {
          !is_text(subscript.operand) || same_name(subscript.operand, entry.name);
 }
 
-// Whether `written` is the container by its name: of an attribute whatever comes before it.
-bool names(std::string_view written, const Link& container) {
-  const std::string name = text_of(container.name);
-  if (container.kind != LinkKind::attribute) return written == name;
+// A container by its name: an attribute, or a variable; or else the entry `key` of that.
+struct Container {
+  Link link;
+  const void* key = nullptr;
+};
+
+// Whether `written` is the container by its name: of an attribute whatever comes before it. A key that is no constant
+// may be any.
+bool names(std::string_view written, const Container& container) {
+  if (container.key != nullptr) {
+    const std::size_t open = written.ends_with(']') ? written.rfind('[') : written.npos;
+    if (open == written.npos) return false;
+    const std::string_view key = text_of_key(written.substr(open + 1, written.size() - open - 2));
+    return (key.empty() || key == text_of(container.key)) && names(written.substr(0, open), {container.link, nullptr});
+  }
+  const std::string name = text_of(container.link.name);
+  if (container.link.kind != LinkKind::attribute) return written == name;
   return written.ends_with(name) && written.substr(0, written.size() - name.size()).ends_with('.');
 }
 
 // What a statement puts into the container, where that may be the entry; none where its text does not tell.
-std::optional<ContainerPut> put_by(const std::string& statement, const Link& container, const Link& entry) {
+std::optional<ContainerPut> put_by(const std::string& statement, const Container& container, const Link& entry) {
   const bool named = entry.kind == LinkKind::key && entry.name != nullptr;
   const std::string key = named ? text_of(entry.name) : std::string();
   for (ContainerPut& put : puts_in(statement)) {
@@ -72,20 +85,20 @@ std::optional<ContainerPut> put_by(const std::string& statement, const Link& con
   return std::nullopt;
 }
 
-// `container` is an attribute, or a variable.
-void add_puts(Puts& puts, const void* code, const Link& container, const Link& entry) {
-  const bool attribute = container.kind == LinkKind::attribute;
-  if (attribute && !mentions(code, container.name)) return;
+void add_puts(Puts& puts, const void* code, const Container& container, const Link& entry) {
+  const bool attribute = container.link.kind == LinkKind::attribute;
+  if (attribute && !mentions(code, container.link.name)) return;
   const Operation load = attribute ? Operation::load_attribute : Operation::load_variable;
   const ByteCode byte_code(code);
   const auto& all = byte_code.instructions();
   FileLines files;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    if (all[k].operation != load || !same_name(all[k].operand, container.name)) continue;
+    if (all[k].operation != load || !same_name(all[k].operand, container.link.name)) continue;
     const trace::Position at = position_of(code, all[k].offset);
-    const bool method = loads(all, k + 1, Operation::load_attribute) &&
+    const bool itself = container.key == nullptr;
+    const bool method = itself && loads(all, k + 1, Operation::load_attribute) &&
                         std::ranges::any_of(kPuts, [&](auto name) { return is_name(all[k + 1].operand, name); });
-    const bool item = loads(all, k + 2, Operation::store_item) && may_be(all[k + 1], entry);
+    const bool item = itself && loads(all, k + 2, Operation::store_item) && may_be(all[k + 1], entry);
     if (method) {
       puts.add(at, gives_variable(all, k + 2));
     } else if (item) {
@@ -120,11 +133,17 @@ struct Entry {
 
 // The lines that may have put the entry where it is.
 Puts puts_of(const Inquiry& inquiry, const Entry& entry) {
-  const Place& container = inquiry.search.place(entry.container);
-  const bool variable = inquiry.search.is_root(entry.container) && container.frame != nullptr;
+  std::uint32_t at = entry.container;
+  const Link& own = inquiry.search.place(at).link;
+  const bool keyed = own.kind == LinkKind::key && !inquiry.search.is_root(at);
+  if (keyed) at = inquiry.search.place(at).parent;
+  const Place& named = inquiry.search.place(at);
+  const bool variable = inquiry.search.is_root(at) && named.frame != nullptr;
   Puts puts;
-  if (container.link.name == nullptr || (container.link.kind != LinkKind::attribute && !variable)) return puts;
-  for (const void* code : functions_at(inquiry, container)) add_puts(puts, code, container.link, entry.link);
+  if (named.link.name == nullptr || (keyed && own.name == nullptr)) return puts;
+  if (named.link.kind != LinkKind::attribute && !variable) return puts;
+  const Container container{named.link, keyed ? own.name : nullptr};
+  for (const void* code : functions_at(inquiry, named)) add_puts(puts, code, container, entry.link);
   return puts;
 }
 

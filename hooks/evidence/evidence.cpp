@@ -69,6 +69,11 @@ const void* Inquiry::viewed_by(std::size_t operand) const {
   return view ? search.place(sighting.place).object : known.object;
 }
 
+bool Inquiry::is_for_numpy() const {
+  return std::ranges::any_of(
+      operands, [](const trace::OperandRecord& one) { return runtime.recorder->string(one.argument) == "numpy"; });
+}
+
 trace::Position position_at(trace::StringId file, int line, std::string_view function) {
   trace::Position position{};
   position.file = file;

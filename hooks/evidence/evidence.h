@@ -61,6 +61,9 @@ struct Inquiry {
     return device != operands[operand].device &&
            std::ranges::any_of(operands, [device](const auto& other) { return other.device == device; });
   }
+
+  // Whether NumPy asked for an operand's memory.
+  bool is_for_numpy() const;
 };
 
 bool all_on_accelerators(const Inquiry& inquiry);
@@ -93,6 +96,9 @@ struct Binding {
   std::string name;
 };
 std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
+// The same of a variable that a running function sees by this name.
+std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                                  std::string_view variable);
 
 // The function of the program that a call was made from, or from a comprehension in it; null where its code cannot be
 // reached.
@@ -112,6 +118,9 @@ bool visit_loads(const std::vector<const void*>& code, std::string_view name,
                  const std::function<bool(const trace::Position& at)>& visit);
 
 bool is_torch_module(const void* object) noexcept;
+
+// The constructors of an object's class and of what that is derived from, without torch's: where they begin.
+std::vector<trace::Position> constructors_of(const void* object);
 
 // Whether a module's method made a copy there: nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
 bool by_module(const trace::Site& site);
@@ -165,6 +174,7 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
 void find_moved_modules(const Inquiry& inquiry, std::size_t operand);
+void find_kept_beside(const Inquiry& inquiry, std::size_t operand);
 void find_moved_children(const Inquiry& inquiry, std::size_t operand);
 void find_moved_parameters(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
@@ -196,6 +206,8 @@ void find_host_work(const Inquiry& inquiry, std::size_t operand);
 void find_forward_call(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
+void find_result_moved(const Inquiry& inquiry, std::size_t operand);
+void find_array_beside(const Inquiry& inquiry, std::size_t operand);
 void find_told_beside(const Inquiry& inquiry, std::size_t operand);
 void find_restored(const Inquiry& inquiry, std::size_t operand);
 

@@ -38,6 +38,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_moved_children(inquiry, k);
   find_moved_parameters(inquiry, k);
   find_moved_modules(inquiry, k);
+  find_kept_beside(inquiry, k);
   find_generator(inquiry, k);
   find_default_device(inquiry, k);
   find_entry_puts(inquiry, k);
@@ -64,6 +65,8 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_given_to_keep(inquiry, k);
   find_restored(inquiry, k);
   find_told_beside(inquiry, k);
+  find_array_beside(inquiry, k);
+  find_result_moved(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.

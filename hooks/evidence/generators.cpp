@@ -1,5 +1,6 @@
 // Where the program makes its generators. A generator has no history as tensors have; but where one line alone makes
 // any, it is known which.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,15 @@ bool makes_generator(std::string_view line) {
     if (whole_name) return true;
   }
   return false;
+}
+
+// Whether the line names another device for it than the one that it is on: `torch.Generator(device="cuda")` of one on
+// the CPU.
+bool names_other_device(std::string_view line, bool on_cpu) {
+  std::string_view call = line.substr(std::min(line.find("Generator("), line.size()));
+  call = call.substr(0, call.find(')'));
+  const auto says = [call](std::string_view text) { return call.find(text) != call.npos; };
+  return on_cpu ? says("\"cuda") || says("'cuda") : says("\"cpu\"") || says("'cpu'");
 }
 
 // "seeded" of `with seeded(7) as generator:`; empty where the statement that binds the variable is another one.
@@ -70,7 +80,11 @@ void find_yielded(const Inquiry& inquiry, std::size_t operand) {
 
 void find_generator(const Inquiry& inquiry, std::size_t operand) {
   if ((inquiry.operands[operand].flags & trace::kGenerator) == 0) return;
-  const auto found = only_load(inquiry, "Generator", makes_generator);
+  const bool on_cpu =
+      runtime.recorder->string(runtime.recorder->device_name(inquiry.operands[operand].device)) == "cpu";
+  const auto found = only_load(inquiry, "Generator", [on_cpu](std::string_view line) {
+    return makes_generator(line) && !names_other_device(line, on_cpu);
+  });
   if (found) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *found, "");
   find_yielded(inquiry, operand);
 }

@@ -1,8 +1,11 @@
 // Which calls gave a running function the operand that failed in it: from the frames that wait for it, and the text of
 // the calls that they are in.
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
@@ -14,13 +17,9 @@ namespace {
 
 constexpr int kMaxCalls = 4;
 
-}  // namespace
-
-void find_given(const Inquiry& inquiry, std::size_t operand) {
-  add_calls_with(inquiry, operand, inquiry.search.sighting(operand).place, trace::EvidenceKind::given_at);
-}
-
-void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t at, trace::EvidenceKind kind) {
+// The calls that gave the running functions what stands at a place of the search: `visit(handed, caller)`.
+template <class Visit>
+void visit_calls_with(const Inquiry& inquiry, std::uint32_t at, Visit visit) {
   if (at == kNoPlace) return;
   while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
   const Place& root = inquiry.search.place(at);
@@ -33,10 +32,39 @@ void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t a
     const void* caller = caller_of(frame);
     const auto handed = caller != nullptr ? given_by(files, caller, frame, name) : std::nullopt;
     if (!handed) return;
-    inquiry.found.add(kind, operand, handed->at, handed->text);
+    visit(*handed, caller);
     name = handed->text;
     frame = caller;
   }
+}
+
+// `loss(batch["next"])`: what the outermost call gives is an entry or attribute of a variable.
+void find_container(const Inquiry& inquiry, std::size_t operand, const Handed& given, const void* caller) {
+  const std::string variable = given.text.substr(0, end_of_name(given.text, 0));
+  const std::string_view rest = std::string_view(given.text).substr(variable.size());
+  if (variable.empty() || variable == "self" || !rest.starts_with('[')) return;
+  if (const auto bound = binding_of(inquiry, operand, caller, variable)) {
+    inquiry.found.add(trace::EvidenceKind::container_bound_at, operand, bound->at, bound->name);
+  }
+}
+
+}  // namespace
+
+void find_given(const Inquiry& inquiry, std::size_t operand) {
+  std::optional<Handed> outermost;
+  const void* giver = nullptr;
+  visit_calls_with(inquiry, inquiry.search.sighting(operand).place, [&](const Handed& handed, const void* caller) {
+    inquiry.found.add(trace::EvidenceKind::given_at, operand, handed.at, handed.text);
+    outermost = handed;
+    giver = caller;
+  });
+  if (outermost) find_container(inquiry, operand, *outermost, giver);
+}
+
+void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t at, trace::EvidenceKind kind) {
+  visit_calls_with(inquiry, at, [&](const Handed& handed, const void*) {
+    inquiry.found.add(kind, operand, handed.at, handed.text);
+  });
 }
 
 }  // namespace devsan::hooks

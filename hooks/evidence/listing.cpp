@@ -1,11 +1,13 @@
 #include "hooks/evidence/listing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_loops.h"
+#include "hooks/source/python_puts.h"
 
 namespace devsan::hooks {
 
@@ -18,6 +20,10 @@ std::string attribute_of(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   if (dot == path.npos || !is_identifier(path.substr(dot + 1))) return "";
   return std::string(path.substr(dot + 1));
+}
+
+bool is_empty_display(std::string_view text) {
+  return text == "[]" || text == "{}" || text == "()" || text == "list()" || text == "dict()";
 }
 
 }  // namespace
@@ -60,8 +66,9 @@ std::optional<Listing::Found> Listing::resolve(std::string expression) {
     if (auto found = given_by_caller(expression)) return found;
     return stored_anywhere(expression, Scope::module);
   }
-  const bool called = expression.ends_with("()");
-  if (called) expression.erase(expression.size() - 2);
+  const auto call = call_text(expression);
+  const bool called = call && expression.ends_with(')');
+  if (called) expression = call->callee;
   const std::string attribute = attribute_of(expression);
   if (called) return returned_by(attribute.empty() ? expression : attribute);
   if (attribute.empty()) return std::nullopt;
@@ -70,15 +77,29 @@ std::optional<Listing::Found> Listing::resolve(std::string expression) {
   return returned_by(attribute);
 }
 
-// `nets = [a, b]` above, in the same function.
+// `nets = [a, b]` above, in the same function, and what is put into it from there on: `nets.append(c)`. Where it begins
+// as something else, the last line that puts something there.
 std::optional<Listing::Found> Listing::stored_in_function(const std::string& name) {
   const int definition = enclosing_line(lines(), line_, "def ");
   if (definition == 0) return std::nullopt;
+  std::string puts;
+  int put = 0;
   for (int k = line_ - 1; k > definition; --k) {
-    auto value = assigned_to(statement_at(lines(), k), name);
-    if (!value) continue;
-    line_ = k;
-    return resolve(std::move(*value));
+    if (is_blank(lines()[k])) continue;
+    const std::string statement = statement_at(lines(), k);
+    auto value = assigned_to(statement, name);
+    if (!value) {
+      const auto fills = [&](const ContainerPut& one) { return container_name(one.container) == name; };
+      if (!std::ranges::any_of(puts_in(statement), fills)) continue;
+      puts += ' ' + statement;
+      put = std::max(put, k);
+      continue;
+    }
+    if (put == 0) {
+      line_ = k;
+      return resolve(std::move(*value));
+    }
+    return here(is_display(unwrapped(*value)) && !is_empty_display(*value) ? k : put, *value + puts);
   }
   return std::nullopt;
 }
@@ -150,8 +171,16 @@ std::optional<Listing::Found> Listing::returned_by(const std::string& function) 
     if (indentation(line) <= outer) break;
     if (!line.substr(indentation(line)).starts_with(kReturn)) continue;
     std::string value = unwrapped(std::string_view(statement_at(lines(), k)).substr(kReturn.size()));
-    if (found || !is_display(value)) return std::nullopt;
-    found = here(k, std::move(value));
+    if (found) return std::nullopt;
+    if (is_identifier(value)) {
+      line_ = k;
+      found = stored_in_function(value);
+      if (!found) return std::nullopt;
+    } else if (is_display(value)) {
+      found = here(k, std::move(value));
+    } else {
+      return std::nullopt;
+    }
   }
   return found;
 }

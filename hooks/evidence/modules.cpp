@@ -43,13 +43,18 @@ struct Way {
   std::string path;
 };
 
+bool is_object_of_method(const Link& link) {
+  return link.text != nullptr && std::string_view(link.text) == "__self__";
+}
+
 // The nearest module that keeps `root` otherwise than as a child; reports the attribute that begins the way there.
 void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* root) {
   std::vector<Way> ways{{root, ""}};
   std::unordered_set<const void*> seen{root};
   for (std::size_t k = 0; k < ways.size() && ways.size() < kMaxLookedAt; ++k) {
     for (const Holding& holding : inquiry.search.holdings_of(ways[k].object)) {
-      if (holding.link.kind == LinkKind::closure) continue;  // a hook may mean any module
+      // A hook may mean any module, by its variables or as the method of an object.
+      if (holding.link.kind == LinkKind::closure || is_object_of_method(holding.link)) continue;
       if (!seen.insert(holding.holder).second) continue;
       const std::string path = written(holding.link) + ways[k].path;
       if (!is_torch_module(holding.holder)) {

@@ -204,13 +204,30 @@ std::vector<Statement> statements_of(const Inquiry& inquiry, std::size_t operand
   return statements;
 }
 
+// What NumPy asks for has come out of a method that had brought what it was given from the host to its own device.
+void find_returned_to_host(const Inquiry& inquiry, std::size_t operand, trace::DeviceSlot host) {
+  const trace::DeviceSlot own = inquiry.operands[operand].device;
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& step) {
+    if (step.how != trace::How::derived || step.device != own) return false;
+    const trace::Position at = runtime.recorder->site(step.site).user;
+    const void* code = is_running(program_frame(inquiry.innermost), at) ? nullptr : code_at(inquiry, at);
+    if (code == nullptr) return true;
+    const auto returned = Method(code, true).returned(host, own);
+    if (!returned) return true;
+    inquiry.found.add(trace::EvidenceKind::returned_at, operand, returned->at, returned->argument);
+    return false;
+  });
+}
+
 }  // namespace
 
 void find_returned(const Inquiry& inquiry, std::size_t operand) {
   const trace::DeviceSlot own = inquiry.operands[operand].device;
   const auto differs = [own](const trace::OperandRecord& other) { return other.device != own; };
   const auto other = std::ranges::find_if(inquiry.operands, differs);
-  if (other == inquiry.operands.end() || !all_on_accelerators(inquiry)) return;
+  if (other == inquiry.operands.end()) return;
+  if (inquiry.is_for_numpy()) return find_returned_to_host(inquiry, operand, other->device);
+  if (!all_on_accelerators(inquiry)) return;
   for (const Statement& statement : statements_of(inquiry, operand)) {
     for (const std::string& callee : callees_in(statement.text)) {
       const void* part = forward_of(inquiry, statement.frame, callee);

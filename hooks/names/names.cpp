@@ -2,6 +2,8 @@
 
 #include "hooks/names/optimizer_state.h"
 #include "hooks/process/runtime.h"
+#include "hooks/python/code_table.h"
+#include "hooks/python/python_frames.h"
 #include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
@@ -36,13 +38,27 @@ bool is_made_by(const trace::OperandRecord& operand, trace::SiteId site) {
   return made.file == here.file && made.function == here.function && made.line == here.line;
 }
 
+// A variable of torch's own, for what the program has computed in a part of the call that failed: `input` of
+// F.linear(), `self` of Tensor.__array__().
+bool is_name_of_torch(const ObjectSearch& search, const Sighting& sighting, const trace::OperandRecord& operand,
+                      trace::SiteId site) {
+  if (!search.is_root(sighting.place)) return false;
+  const void* frame = search.place(sighting.place).frame;
+  const trace::Position here = runtime.recorder->site(site).user;
+  const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
+  const bool part = made.column != here.column || made.end_column != here.end_column;
+  return part && frame != nullptr && (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
+}
+
 }  // namespace
 
 void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
                 std::span<const OperandIdentity> identities, trace::SiteId site) {
   for (std::size_t k = 0; k < records.size(); ++k) {
     const Sighting& sighting = search.sighting(k);
-    if (sighting.place == kNoPlace || (sighting.base && is_made_by(records[k], site))) continue;
+    if (sighting.place == kNoPlace) continue;
+    const bool unnamed = sighting.base || is_name_of_torch(search, sighting, records[k], site);
+    if (unnamed && is_made_by(records[k], site)) continue;
     const OptimizerState state = optimizer_state(search, identities[k].object);
     if (!sighting.gradient && state.optimizer != nullptr) {
       records[k].name = runtime.recorder->intern_string(state.name);

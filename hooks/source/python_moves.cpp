@@ -66,20 +66,77 @@ bool excludes(const SourceLines& lines, int definition, int one, int other) {
   });
 }
 
-// "x" and "y" of `x, y = x.to(device), y.to(device)`, where both are parameters of the function; else empty.
-std::vector<std::string> parameters_moved(const std::string& statement, const std::string& signature) {
+// What brings values to the lines behind it, which they go by names for: the definition of a function, or a loop.
+struct Giver {
+  std::string statement;
+  int begin = 0;  // the first line behind it
+  int end = 0;    // the last
+
+  // Whether it gives a value by this name.
+  bool gives(std::string_view name) const {
+    if (!statement.starts_with("for ")) return parameter_of(statement, name).has_value();
+    return has_word(std::string_view(statement).substr(0, statement.find(" in ")), name);
+  }
+};
+
+Giver giver_at(const SourceLines& lines, int head, int end) {
+  return {std::string(trimmed(statement_at(lines, head))), end_of_statement(lines, head) + 1, end};
+}
+
+// The loops of the function around a line, the innermost first, and the function.
+std::vector<Giver> givers_around(const SourceLines& lines, int line) {
+  std::vector<Giver> found;
+  const int definition = enclosing_line(lines, line, "def ");
+  for (int loop = enclosing_line(lines, line, "for "); loop > definition; loop = enclosing_line(lines, loop, "for ")) {
+    found.push_back(giver_at(lines, loop, end_of_block(lines, line, loop)));
+  }
+  if (definition != 0) found.push_back(giver_at(lines, definition, end_of_function(lines, line)));
+  return found;
+}
+
+// "x" and "y" of `x, y = x.to(device), y.to(device)`, where both are given; else empty.
+std::vector<std::string> values_moved(const std::string& statement, const Giver& giver) {
   const std::size_t equals = statement.find(" = ");
   if (equals == statement.npos || !moves(std::string_view(statement).substr(equals))) return {};
   std::vector<std::string> found;
   for (std::size_t begin = 0; begin < equals;) {
     const std::size_t end = std::min(statement.find(',', begin), equals);
     const std::string name(trimmed(std::string_view(statement).substr(begin, end - begin)));
-    if (!is_identifier(name) || !parameter_of(signature, name)) return {};
+    if (!is_identifier(name) || !giver.gives(name)) return {};
     if (!has_word(std::string_view(statement).substr(equals), name)) return {};
     found.push_back(name);
     begin = end + 1;
   }
   return found;
+}
+
+// Of what a giver gives.
+Unmoved unmoved_of(const SourceLines& lines, const Giver& giver, int line, const std::string& variable,
+                   const std::string& value) {
+  std::vector<std::string> moved;
+  Unmoved found;
+  for (int k = giver.begin; k <= giver.end; k = end_of_statement(lines, k) + 1) {
+    if (is_blank(lines[k])) continue;
+    const std::vector<std::string> names = values_moved(statement_at(lines, k), giver);
+    if (!names.empty() && found.line == 0) found.line = k;
+    moved.insert(moved.end(), names.begin(), names.end());
+  }
+  if (found.line == 0 || found.line == line) return {};
+  const auto is_moved = [&](const std::string& name) { return std::ranges::find(moved, name) != moved.end(); };
+  // `mask = mask.float()`, whatever else that takes.
+  const bool itself = has_word(value, variable) && giver.gives(variable);
+  if (itself && !is_moved(variable)) return {variable, found.line};
+  if (value.find("self.") != std::string::npos) return {};  // it may come from there
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    const std::size_t length = std::string_view(value).substr(at).find_first_of(" .,()[]{}+-*/=<>&|~:'\"");
+    const std::string name = value.substr(at, length);
+    const bool argument = is_identifier(name) && name != "self" && giver.gives(name);
+    if (argument && is_moved(name)) return {};
+    if (argument) found.argument = name;
+    if (length == std::string::npos) break;
+    at += length;
+  }
+  return found.argument.empty() ? Unmoved() : found;
 }
 
 }  // namespace
@@ -91,6 +148,7 @@ bool moves(std::string_view value) {
 
 int moved_in_other_branch(const SourceLines& lines, int line, const std::string& variable) {
   const int definition = enclosing_line(lines, line, "def ");
+  if (definition == 0) return 0;
   int found = 0;
   for (const int other : assignments_of(lines, variable, definition + 1, end_of_function(lines, line) + 1)) {
     const std::string value = assigned_to(statement_at(lines, other), variable).value_or("");
@@ -103,33 +161,11 @@ int moved_in_other_branch(const SourceLines& lines, int line, const std::string&
 }
 
 Unmoved moved_beside(const SourceLines& lines, int line, const std::string& variable, const std::string& value) {
-  const int definition = enclosing_line(lines, line, "def ");
-  const std::string signature = statement_at(lines, definition);
-  std::vector<std::string> moved;
-  Unmoved found;
-  const int end = end_of_function(lines, line);
-  for (int k = end_of_statement(lines, definition) + 1; k <= end; k = end_of_statement(lines, k) + 1) {
-    if (is_blank(lines[k])) continue;
-    const std::vector<std::string> names = parameters_moved(statement_at(lines, k), signature);
-    if (!names.empty() && found.line == 0) found.line = k;
-    moved.insert(moved.end(), names.begin(), names.end());
+  for (const Giver& giver : givers_around(lines, line)) {
+    const Unmoved found = unmoved_of(lines, giver, line, variable, value);
+    if (found.line != 0) return found;
   }
-  if (found.line == 0 || found.line == line) return {};
-  const auto is_moved = [&](const std::string& name) { return std::ranges::find(moved, name) != moved.end(); };
-  // `mask = mask.float()`, whatever else that takes.
-  const bool itself = has_word(value, variable) && parameter_of(signature, variable).has_value();
-  if (itself && !is_moved(variable)) return {variable, found.line};
-  if (value.find("self.") != std::string::npos) return {};  // it may come from there
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    const std::size_t length = std::string_view(value).substr(at).find_first_of(" .,()[]{}+-*/=<>&|~:'\"");
-    const std::string name = value.substr(at, length);
-    const bool argument = is_identifier(name) && name != "self" && parameter_of(signature, name).has_value();
-    if (argument && is_moved(name)) return {};
-    if (argument) found.argument = name;
-    if (length == std::string::npos) break;
-    at += length;
-  }
-  return found.argument.empty() ? Unmoved() : found;
+  return {};
 }
 
 }  // namespace devsan::hooks

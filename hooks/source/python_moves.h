@@ -17,12 +17,13 @@ bool moves(std::string_view value);
 // the function runs both. 0 where none does, or several do.
 int moved_in_other_branch(const SourceLines& lines, int line, const std::string& variable);
 
-// An argument that is only computed with, and a line of the same function that moves others under their own names.
+// An argument, or a value that a loop gives, which is only computed with, and a line of the same function or loop that
+// moves others under their own names.
 struct Unmoved {
   std::string argument;
   int line = 0;  // 0: there is no such argument
 };
-// Of the function around `line`, which gives `variable` this value.
+// Of the loops and the function around `line`, the innermost first, which gives `variable` this value.
 Unmoved moved_beside(const SourceLines& lines, int line, const std::string& variable, const std::string& value);
 
 }  // namespace devsan::hooks

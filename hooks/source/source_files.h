@@ -17,9 +17,9 @@ class SourceFiles {
   SourceFiles(const SourceFiles&) = delete;
   SourceFiles& operator=(const SourceFiles&) = delete;
 
-  // Writes the line's text to the trace, at most kMaxLineBytes of it; nothing where the file is no regular file, too
-  // large, or has no such line.
-  void keep(trace::StringId file, int line) noexcept { text(file, line, true); }
+  // Writes the text of the line, and of those that its statement goes on in, to the trace, at most kMaxLineBytes of
+  // each; nothing where the file is no regular file, too large, or has no such line.
+  void keep(trace::StringId file, int line) noexcept;
 
   // A line's text, without keeping it.
   std::string_view line(trace::StringId file, int number) noexcept { return text(file, number, false); }
@@ -35,6 +35,7 @@ class SourceFiles {
  private:
   static constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
   static constexpr std::size_t kMaxLineBytes = 1024;
+  static constexpr int kMaxStatementLines = 24;
 
   std::string_view text(trace::StringId file, int line, bool keep) noexcept;
   bool map(trace::StringId file) noexcept;

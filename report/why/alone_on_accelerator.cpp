@@ -49,6 +49,16 @@ Explanation among_locals(const LineageStep& made, const Evidence& elsewhere, con
                   " before this function is called."}};
 }
 
+// `sid = torch.tensor([speaker]).cuda()`, for a model that a line has sent to the CPU by the device that is chosen, as
+// all other values: the one that names another device itself.
+const LineageStep* hard_coded(const Pair& pair, const Evidence* elsewhere, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(pair.wanted);
+  const bool chosen = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding) != nullptr;
+  if (!chosen || elsewhere == nullptr || arrival == nullptr || !is_changeable(arrival->at, finding)) return nullptr;
+  const bool fresh = same_line(pair.wanted.lineage.back().at, arrival->at) && is_running(arrival->at, finding);
+  return fresh && !is_beginning(arrival->at) && names_device_itself(arrival->at) ? arrival : nullptr;
+}
+
 Explanation in_program(const LineageStep& made, const Pair& pair, const Finding& finding) {
   const auto decided = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
   const bool told = decided && is_final(*decided);
@@ -106,6 +116,25 @@ std::optional<Explanation> by_helper_of_own_device(const Pair& pair, const Findi
                          "Say where the result is wanted: `" + (edit.empty() ? argument : edit) + "`."}};
 }
 
+// `anchors = generator.grid(size)`, whose `device="cuda"` nobody gave, meets what a model on the CPU has computed: no
+// line of the program has asked for an accelerator but that default.
+std::optional<Explanation> by_default_of_helper(const Pair& pair, const Finding& finding) {
+  const auto decided = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  const bool literal = decided && decided->standard.find("cuda") != std::string::npos;
+  if (!literal || is_weight(pair.odd) || pair.odd.lineage.empty() || !was_never_moved(pair.odd)) return std::nullopt;
+  const LineageStep& weight = pair.odd.lineage.back();
+  const bool by_module = weight.innermost.file.find("/torch/nn/") != std::string::npos;
+  const bool computed = pair.odd.lineage.front().how == trace::How::derived;
+  if (!by_module || !computed || !is_running(decided->at, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(decided->at, pair.wanted,
+               mention_first(pair.wanted) + " is on " + spoken_device(pair.wanted.device) +
+                   " because this call leaves `" + decided->name + "` at its default, " + decided->standard +
+                   ". The model whose result it meets is on the CPU."),
+      Fix{decided->at.file, decided->at.line,
+          "Say where it is wanted: give `" + decided->name + "` the device of what this function works with."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
@@ -113,13 +142,19 @@ std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->wanted)) return std::nullopt;
   if (auto host = among_host_work(*pair, finding)) return host;
   if (auto helper = by_helper_of_own_device(*pair, finding)) return helper;
-  const LineageStep* made = made_here(pair->wanted, finding);
-  if (made == nullptr) return std::nullopt;
+  if (auto helper = by_default_of_helper(*pair, finding)) return helper;
   // "cpu 7 of 8"
   const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::locals_elsewhere);
   const bool among = elsewhere != nullptr && elsewhere->text.starts_with("cpu ");
-  if (among && names_device_itself(made->at)) return among_locals(*made, *elsewhere, *pair);
   const bool alone = evidence_of(pair->wanted, trace::EvidenceKind::alone_on_device) != nullptr;
+  if (among && alone) {
+    if (const LineageStep* named = hard_coded(*pair, elsewhere, finding)) {
+      return among_locals(*named, *elsewhere, *pair);
+    }
+  }
+  const LineageStep* made = made_here(pair->wanted, finding);
+  if (made == nullptr) return std::nullopt;
+  if (among && names_device_itself(made->at)) return among_locals(*made, *elsewhere, *pair);
   if (!alone || is_weight(pair->odd) || !is_of_function_alone(*made, pair->odd)) return std::nullopt;
   return in_program(*made, *pair, finding);
 }

@@ -16,7 +16,7 @@ namespace {
 
 // `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
 bool moves_parameter(const Frame& place) {
-  const auto stored = split_assignment(place.source);
+  const auto stored = split_assignment(place.statement());
   const auto call = stored ? split_call(stored->value) : std::nullopt;
   return call && call->receiver.ends_with(')') && call->receiver.find("Parameter(") != call->receiver.npos &&
          calls_move(stored->value.substr(call->receiver.size()));
@@ -43,11 +43,11 @@ std::optional<Explanation> parameter_in_container(const Pair& pair, const Eviden
   if (stored == nullptr || pair.odd.lineage.empty()) return std::nullopt;
   const Frame& put = entry != nullptr ? entry->at : pair.odd.lineage.back().at;
   // Without a line that is known to put it there, the one that makes the Parameter does so by its text.
-  const bool puts = put.source.find(".append(") != std::string::npos || stores_entry(put.source);
+  const bool puts = put.statement().find(".append(") != std::string::npos || stores_entry(put.statement());
   if (entry == nullptr && (!puts || class_of(put) != class_of(stored->at))) return std::nullopt;
-  if (put.source.find("Parameter(") == std::string::npos || !is_constructor(stored->at)) return std::nullopt;
+  if (put.statement().find("Parameter(") == std::string::npos || !is_constructor(stored->at)) return std::nullopt;
   if (!held.text.starts_with(stored->text + "[")) return std::nullopt;
-  const auto made = split_assignment(stored->at.source);
+  const auto made = split_assignment(stored->at.statement());
   const bool list = made && (made->value.starts_with('[') || made->value.starts_with("list("));
   const std::string_view kind = list ? "list" : "dictionary";
   return Explanation{cause_at(stored->at, pair.odd,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -39,7 +40,7 @@ bool meets_misplaced_part(const Operand& wanted) {
 
 // `keep = self.masks[k]`: what an object keeps stays where it is, and is taken out for work that may be anywhere.
 bool is_taken_out(const Frame& place) {
-  const auto assigned = split_assignment(place.source);
+  const auto assigned = split_assignment(place.statement());
   return assigned && assigned->value.starts_with("self.") && assigned->value.ends_with(']');
 }
 
@@ -77,6 +78,16 @@ Explanation left_by_move(const Evidence& beside, const Evidence& crossing, const
           Fix{beside.at.file, beside.at.line, "Move `" + crossing.text + "` here, too, as `" + beside.text + "` is."}};
 }
 
+// `shift_labels = labels[:, 1:].reshape(-1)`, in a function that a spread model calls: what came from outside is made
+// into what is needed here, beside what it meets. None of the calls on the way knows where that will be.
+const Evidence* made_for_use(const Pair& pair, const Finding& finding) {
+  if (evidence_of(pair.odd, trace::EvidenceKind::model_spread) == nullptr) return nullptr;
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const bool here = bound != nullptr && same_function(bound->at, *finding.where);
+  const bool makes = here && split_assignment(bound->at.statement()) && !only_takes_apart(bound->at.statement());
+  return makes ? bound : nullptr;
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -86,9 +97,14 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   const Evidence* crossing = place_of(pair->odd, trace::EvidenceKind::crossing_at, finding);
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
+  if (crossing != nullptr) {
+    if (const Evidence* made = made_for_use(*pair, finding)) return handed_over_at(made->at, move, *pair, finding);
+  }
   const Evidence* beside = place_of(pair->odd, trace::EvidenceKind::crossing_beside_at, finding);
   if (crossing != nullptr && beside != nullptr) return left_by_move(*beside, *crossing, *pair);
-  if (crossing != nullptr) return handed_over_at(crossing->at, move, *pair, finding);
+  if (crossing != nullptr) {
+    return handed_over_at(line_of_argument(crossing->at, crossing->text), move, *pair, finding);
+  }
   const Frame* place = move != nullptr ? handed_on(pair->odd, *move, finding) : nullptr;
   if (place == nullptr || same_line(*place, move->at)) return std::nullopt;
   return handed_over_at(*place, move, *pair, finding);

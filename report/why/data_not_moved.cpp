@@ -1,6 +1,7 @@
 // Data sets, loaders and generators hand out what is on the CPU, and leave it to the program to move it: the line to
 // change is the one that takes it over, not the one that made it.
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "report/frames.h"
@@ -15,7 +16,7 @@ namespace devsan::report::why {
 namespace {
 
 bool is_loop(const Frame& place) {
-  return statement_of(place.source).starts_with("for ");
+  return statement_of(place.statement()).starts_with("for ");
 }
 
 // Made while a loop of the function asked for its next turn: by a loader, or by what the loop goes through.
@@ -40,9 +41,22 @@ bool begins_with_entry(std::string_view value) {
 // `image, label = test_data[0]`: an entry of what an object has made for itself.
 bool is_entry_of_data(const LineageStep& arrival, const Frame& taken) {
   const bool kept = is_constructor(arrival.at) || arrival.at.function.ends_with("__getitem__");
-  const auto assigned = split_assignment(taken.source);
+  const auto assigned = split_assignment(taken.statement());
   if (!kept || arrival.at.function == "<module>" || !assigned || same_function(arrival.at, taken)) return false;
   return begins_with_entry(assigned->value) && class_of(arrival.at) != class_of(taken);
+}
+
+// `ids = tokenizer(prompts)`: a function that is told no device has made it of Python's data, and the line that calls
+// it gives it its name. A method of the same object knows the device of its object, and is the line to change itself.
+// What it has computed is a result, and no data.
+bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& finding) {
+  constexpr std::array<std::string_view, 4> kMakers = {"tensor", "as_tensor", "LongTensor", "FloatTensor"};
+  const LineageStep& arrival = odd.lineage.front();
+  const auto called = std::ranges::find_if(
+      arrival.calls, [](const Frame& call) { return call.function.find("<locals>") == std::string::npos; });
+  return arrival.how == trace::How::created && trace::calls_method(arrival.at.statement(), kMakers) &&
+         called != arrival.calls.end() && same_line(*called, taken) && !is_running(arrival.at, finding) &&
+         class_of(arrival.at) != class_of(taken) && split_assignment(taken.statement());
 }
 
 }  // namespace
@@ -54,7 +68,8 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   const LineageStep* arrival = arrival_of(pair->odd);
   if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
   const Frame* loop = drawn_by_loop(pair->odd, *arrival, taken->at);
-  if (loop == nullptr && !is_entry_of_data(*arrival, taken->at)) return std::nullopt;
+  const bool made = is_entry_of_data(*arrival, taken->at) || is_made_of_data(pair->odd, taken->at, finding);
+  if (loop == nullptr && !made) return std::nullopt;
   std::string why = "`" + taken->text + "` gets its value here, from data on the CPU";
   if (loop != nullptr && !same_line(*loop, taken->at)) why += " that " + short_place(*loop) + " goes through";
   const std::string edit = assigned_after_move(taken->at, device_at(taken->at, pair->wanted, finding));

@@ -24,7 +24,7 @@ const Frame& line_of_default(const Operand& operand, const Evidence& def) {
   const std::size_t open = def.text.find('(');
   if (arrival == nullptr || open == def.text.npos) return def.at;
   const std::string argument = def.text.substr(open + 1, def.text.size() - open - 2);
-  const std::string_view line = arrival->at.source;
+  const std::string_view line = arrival->at.statement();
   const std::size_t name = find_name(line, argument);
   const std::string_view behind = name != line.npos ? line.substr(name + argument.size()) : std::string_view();
   const bool names_it = behind.starts_with('=') || behind.starts_with(':');

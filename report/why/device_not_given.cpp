@@ -20,7 +20,7 @@ std::optional<Explanation> device_not_given(const Finding& finding) {
   const std::string argument = call->text.substr(0, call->text.find('='));
   // The line that made it, or that left it where it was, has to ask for that argument.
   const Evidence* stay = place_of(pair->odd, trace::EvidenceKind::stayed_at, finding);
-  const auto asks = [&](const Frame& place) { return place.source.find(argument) != std::string::npos; };
+  const auto asks = [&](const Frame& place) { return place.statement().find(argument) != std::string::npos; };
   const bool asked = std::ranges::any_of(pair->odd.lineage, [&](const LineageStep& step) { return asks(step.at); });
   if (!asked && (stay == nullptr || !asks(stay->at))) return std::nullopt;
   const std::string here = spoken_device(pair->odd.device);

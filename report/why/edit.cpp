@@ -1,6 +1,7 @@
 #include "report/why/edit.h"
 
 #include "report/call_text.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/history.h"
 #include "report/why/wording.h"
@@ -18,10 +19,7 @@ std::string unless_too_long(std::string text) {
 }  // namespace
 
 std::string call_at(const Frame& place) {
-  if (place.column < 0 || place.end_column <= place.column || place.end_line != place.line) return "";
-  if (static_cast<std::size_t>(place.end_column) > place.source.size()) return "";
-  return place.source.substr(static_cast<std::size_t>(place.column),
-                             static_cast<std::size_t>(place.end_column - place.column));
+  return std::string(call_text_of(place));
 }
 
 std::string with_argument(std::string_view call, std::string_view argument) {
@@ -49,7 +47,7 @@ std::string device_at(const Frame& place, const Operand& wanted, const Finding& 
 }
 
 std::string registered_as_buffer(const Frame& place, std::string_view attribute) {
-  const auto assignment = split_assignment(place.source);
+  const auto assignment = split_assignment(place.statement());
   if (!assignment || !assignment->target.starts_with("self.")) return "";
   const std::string_view name = assignment->target.substr(5);
   if (name != attribute) return "";  // more than one target, or what the value keeps
@@ -65,7 +63,7 @@ Fix register_as_buffer(const Frame& place, std::string_view attribute) {
 }
 
 std::string assigned_after_move(const Frame& place, std::string_view device) {
-  const auto assignment = split_assignment(place.source);
+  const auto assignment = split_assignment(place.statement());
   if (!assignment || !is_postfix_expression(assignment->value)) return "";
   if (assignment->target.find(',') != std::string_view::npos) return "";
   if (assignment->value.front() == '[' || assignment->value.front() == '{') return "";  // a container has no `.to()`

@@ -37,7 +37,7 @@ std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
   if (!is_computed_here(pair->odd, finding) || !is_computed_here(pair->wanted, finding)) return std::nullopt;
   // Entries that are written out one by one come from lines of their own.
-  if (!is_changeable(*finding.where, finding) || !goes_through_list(finding.where->source)) return std::nullopt;
+  if (!is_changeable(*finding.where, finding) || !goes_through_list(finding.where->statement())) return std::nullopt;
   const Frame& place = *finding.where;
   return Explanation{
       cause_at(place, pair->odd,

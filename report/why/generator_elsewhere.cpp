@@ -58,7 +58,7 @@ std::optional<Explanation> left_by_branch(const Operand& odd, const Operand& ten
   const Evidence* other = place_of(tensor, trace::EvidenceKind::branch_moves_at, finding);
   const LineageStep* left = other != nullptr ? bound_in_function(tensor, other->at) : nullptr;
   if (left == nullptr || !is_changeable(left->at, finding)) return std::nullopt;
-  const std::string_view moves = other->at.source;
+  const std::string_view moves = other->at.statement();
   const bool to_generator = moves.find("generator") != moves.npos || moves.find(odd.name + ".device") != moves.npos ||
                             (odd.on_cpu() && moves.find(".cpu()") != moves.npos);
   if (!to_generator) return std::nullopt;
@@ -88,7 +88,10 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
   const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);
   const Evidence* loader = place_of(*odd, trace::EvidenceKind::loader_made_at, finding);
-  if (made == nullptr && set != nullptr && loader != nullptr && is_beginning(set->at)) {
+  // One that a function sets beside its loader is meant for what that function does, as one of a script is.
+  const bool meant =
+      set != nullptr && loader != nullptr && (is_beginning(set->at) || same_function(set->at, loader->at));
+  if (made == nullptr && meant) {
     return made_by_loader(*loader, *set, *odd, wanted);
   }
   if (made == nullptr && set != nullptr) return met_default_device(*set, *odd, wanted);

@@ -14,14 +14,14 @@ namespace {
 const LineageStep* kept_for_all(const Operand& odd, const Finding& finding) {
   if (!on_accelerator(odd) || odd.lineage.empty() || !is_changeable(odd.lineage.front().at, finding)) return nullptr;
   const Frame& at = odd.lineage.front().at;
-  const auto assigned = split_assignment(at.source);
+  const auto assigned = split_assignment(at.statement());
   const bool attribute = assigned && assigned->target.find('.') != assigned->target.npos;
   const bool own = assigned && assigned->target.starts_with("ctx.");
   return at.function.ends_with(".forward") && attribute && !own ? &odd.lineage.front() : nullptr;
 }
 
 Explanation kept_by_function(const LineageStep& kept, const Pair& pair, const std::string& node) {
-  const std::string target(split_assignment(kept.at.source)->target);
+  const std::string target(split_assignment(kept.at.statement())->target);
   return {
       cause_at(kept.at, pair.odd,
                "`" + node + "` returns what `" + target + "` keeps, for all calls of its forward: the last of them " +

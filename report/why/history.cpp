@@ -54,7 +54,7 @@ const LineageStep* stored_as_entry(const Operand& operand, const Finding& findin
     // Writing elements of a tensor looks the same, but is an operator.
     const std::string_view name = trace::operator_base_name(step.op);
     const bool in_place = name.ends_with('_') && !name.ends_with("__");
-    if (!in_place && is_changeable(step.at, finding) && stores_entry(step.at.source)) return &step;
+    if (!in_place && is_changeable(step.at, finding) && stores_entry(step.at.statement())) return &step;
   }
   return nullptr;
 }
@@ -94,7 +94,8 @@ bool is_made_in(const Frame& place, const Operand& operand) {
 }
 
 bool made_in_failing_call(const LineageStep& step, const Finding& finding) {
-  return finding.where && same_line(step.at, *finding.where);
+  if (!finding.where || step.at.file != finding.where->file) return false;
+  return step.at.line >= finding.where->line && step.at.line <= std::max(finding.where->end_line, finding.where->line);
 }
 
 bool same_line(const Frame& one, const Frame& other) {
@@ -113,7 +114,7 @@ namespace {
 
 std::string text_at(const Frame& place) {
   std::string call = call_at(place);
-  return call.empty() ? place.source : call;
+  return call.empty() ? place.statement() : call;
 }
 
 }  // namespace
@@ -144,14 +145,14 @@ bool made_like_another(const Frame& place) {
 
 bool drops_result(const Frame& place) {
   const std::string call = call_at(place);
-  return !call.empty() && statement_of(place.source) == call && !split_assignment(place.source);
+  return !call.empty() && statement_of(place.statement()) == call && !split_assignment(place.statement());
 }
 
 bool is_device_of_value(const Frame& place) {
   constexpr std::string_view kDevice = ".device";
   constexpr std::array<std::string_view, 8> kSettings = {"self", "torch", "arg",   "cfg",
                                                          "conf", "opt",   "param", "setting"};
-  const std::string_view line = statement_of(place.source);
+  const std::string_view line = statement_of(place.statement());
   for (std::size_t at = line.find(kDevice); at != line.npos; at = line.find(kDevice, at + 1)) {
     const std::size_t behind = at + kDevice.size();
     if (at == 0 || (behind < line.size() && trace::is_word(line[behind]))) continue;
@@ -180,7 +181,7 @@ const Frame& made_by_call(const LineageStep& made) {
 }
 
 bool keeps_argument(const Frame& place, std::string_view attribute) {
-  const std::string_view value = value_given(place.source, attribute);
+  const std::string_view value = value_given(place.statement(), attribute);
   return makes_object(place) && !value.empty() && std::ranges::all_of(value, trace::is_word);
 }
 
@@ -191,10 +192,10 @@ std::string_view class_of(const Frame& place) {
 
 std::optional<SourceAttribute> source_attribute(const Operand& operand, const Frame& stored,
                                                 std::string_view attribute) {
-  const auto store = split_assignment(stored.source);
+  const auto store = split_assignment(stored.statement());
   if (!store || operand.lineage.size() < 2) return std::nullopt;
   const LineageStep& made = operand.lineage.back();
-  const auto kept = split_assignment(made.at.source);
+  const auto kept = split_assignment(made.at.statement());
   if (!kept || !kept->target.starts_with("self.") || made.device != operand.device) return std::nullopt;
   if (made.at.file != stored.file || class_of(made.at) != class_of(stored)) return std::nullopt;
   const std::string_view name = kept->target.substr(5);
@@ -228,7 +229,7 @@ bool is_made_after(const Operand& made, const Frame& place) {
 const LineageStep* bound_in_function(const Operand& operand, const Frame& place) {
   for (const LineageStep& step : operand.lineage) {
     if (step.device != operand.device) return nullptr;
-    if (same_function(step.at, place) && split_assignment(step.at.source)) return &step;
+    if (same_function(step.at, place) && split_assignment(step.at.statement())) return &step;
   }
   return nullptr;
 }

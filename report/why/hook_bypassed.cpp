@@ -20,7 +20,7 @@ std::optional<Explanation> forward_called(const Finding& finding) {
   if (!pair || !came_from_outside(pair->odd, finding)) return std::nullopt;
   const Evidence* call = place_of(pair->odd, trace::EvidenceKind::forward_called_at, finding);
   if (call == nullptr) return std::nullopt;
-  const bool here = call->at.source.find(".forward(") != std::string::npos;
+  const bool here = call->at.statement().find(".forward(") != std::string::npos;
   return Explanation{
       cause_at(call->at, pair->odd,
                "A `" + call->text + "` has hooks that see what it is called with, and this line " +

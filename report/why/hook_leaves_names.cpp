@@ -30,7 +30,7 @@ std::optional<Explanation> hook_leaves_names(const Finding& finding) {
   const Evidence* hook = place_of(pair->odd, trace::EvidenceKind::hook_leaves_names_at, finding);
   if (hook == nullptr) return std::nullopt;
   const std::string there = spoken_device(pair->wanted.device);
-  const bool blind = hook->at.source.find("register_forward_pre_hook") != std::string::npos;
+  const bool blind = hook->at.statement().find("register_forward_pre_hook") != std::string::npos;
   return Explanation{
       cause_at(hook->at, pair->odd,
                std::string(blind ? "The hook that is registered here moves to " : "This hook moves to ") + there +

@@ -21,7 +21,7 @@ bool is_method_of(const Frame& place, const std::string& type) {
 const Frame* named_at(const Operand& operand, const Finding& finding) {
   const Evidence* bound = place_of(operand, trace::EvidenceKind::bound_at, finding);
   const bool here = bound != nullptr && same_function(bound->at, *finding.where);
-  return here && split_assignment(bound->at.source) ? &bound->at : nullptr;
+  return here && split_assignment(bound->at.statement()) ? &bound->at : nullptr;
 }
 
 // The line of the failing function that made it of what came from outside, or gave it a name; the failing line, where
@@ -70,8 +70,8 @@ Explanation placed_apart(const Frame& place, const std::string& type, const Pair
 std::optional<Explanation> meets_each_part(const Pair& pair, const Finding& finding) {
   const Evidence* part = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   const Frame* named = named_at(pair.wanted, finding);
-  const bool loop =
-      part != nullptr && same_function(part->at, *finding.where) && statement_of(part->at.source).starts_with("for ");
+  const bool loop = part != nullptr && same_function(part->at, *finding.where) &&
+                    statement_of(part->at.statement()).starts_with("for ");
   if (!loop || named == nullptr || named->line < part->at.line || same_line(*named, *finding.where))
     return std::nullopt;
   const std::string edit = assigned_after_move(*named, device_expression(pair.odd));
@@ -92,7 +92,7 @@ std::optional<Explanation> taken_up_as_it_came(const Pair& pair, const std::stri
   const Evidence* bound = place_of(pair.wanted, trace::EvidenceKind::bound_at, finding);
   if (move == nullptr || !moves_module(*move) || bound == nullptr || !is_method_of(bound->at, type))
     return std::nullopt;
-  if (!was_never_moved(pair.wanted) || pair.wanted.lineage.empty() || !split_assignment(bound->at.source)) {
+  if (!was_never_moved(pair.wanted) || pair.wanted.lineage.empty() || !split_assignment(bound->at.statement())) {
     return std::nullopt;
   }
   const Frame& begun = pair.wanted.lineage.back().at;

@@ -46,7 +46,7 @@ bool was_called_otherwise(const LineageStep& arrival, const Finding& finding) {
 
 // `torch.arange(n, device=like.device)`, where the function was given `like`.
 bool takes_device_of(const Frame& made, const std::string& argument) {
-  return !argument.empty() && made.source.find("device=" + argument + ".device") != std::string::npos;
+  return !argument.empty() && made.statement().find("device=" + argument + ".device") != std::string::npos;
 }
 
 // Whether this call asks for the device where the value is missed: an entry made by this call would have been right.
@@ -56,8 +56,8 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
   const auto names_wanted = [&](const Frame& place) {
     return same_function(place, *finding.where) && std::ranges::any_of(finding.operands, [&](const Operand& operand) {
              const bool wanted = !operand.odd && operand.device == pair.wanted.device && !operand.name.empty();
-             return wanted && (place.source.find(operand.name + ".device") != std::string::npos ||
-                               place.source.find(".to(" + operand.name + ")") != std::string::npos);
+             return wanted && (place.statement().find(operand.name + ".device") != std::string::npos ||
+                               place.statement().find(".to(" + operand.name + ")") != std::string::npos);
            });
   };
   const auto is_given = [&](const Evidence& evidence) {
@@ -74,16 +74,16 @@ bool asks_for_wanted_device(const Pair& pair, const LineageStep& arrival, const 
 // "device" of `torch.arange(n, device=device)`, where that can be written into the line of the key.
 std::string device_in_scope(const Frame& key, const LineageStep& arrival) {
   constexpr std::string_view kBefore = "device=";
-  const std::size_t at = arrival.at.source.find(kBefore);
+  const std::size_t at = arrival.at.statement().find(kBefore);
   if (at == std::string::npos || !same_function(key, arrival.at)) return "";
-  const std::string_view rest = std::string_view(arrival.at.source).substr(at + kBefore.size());
+  const std::string_view rest = std::string_view(arrival.at.statement()).substr(at + kBefore.size());
   const std::string_view name = rest.substr(0, rest.find_first_of(",)"));
   return is_postfix_expression(name) && name.find('(') == name.npos ? std::string(name) : std::string();
 }
 
 // "key = (height, width)" -> "key = (height, width, device)". Empty for other lines.
 std::string with_device(const Frame& key, const std::string& device) {
-  const auto assignment = split_assignment(key.source);
+  const auto assignment = split_assignment(key.statement());
   if (device.empty() || !assignment || assignment->target.find('[') != std::string_view::npos) return "";
   std::string_view value = assignment->value;
   const bool tuple = value.starts_with('(') && value.ends_with(')') && value.find(',') != value.npos;
@@ -102,7 +102,7 @@ std::string_view type_of_device(std::string_view device) {
 std::string with_index(const Frame& key) {
   constexpr std::string_view kDevice = "device";
   constexpr std::string_view kType = "device.type";
-  std::string statement(statement_of(key.source));
+  std::string statement(statement_of(key.statement()));
   const std::size_t at = statement.find(kType);
   if (at == std::string::npos || statement.find(kType, at + 1) != std::string::npos) return "";
   return statement.replace(at, kType.size(), kDevice);

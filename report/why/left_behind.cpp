@@ -5,13 +5,17 @@
 #include <array>
 #include <string_view>
 
+#include "report/call_text.h"
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
+#include "report/why/host_names.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/odd_operand.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -80,9 +84,37 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
                                                ", or move it along, with `.to()`, when that line moves the original."}};
 }
 
+// "labels_cuda" of `x_cuda, labels_cuda = x.to(device), labels.to(device)`; empty where no name says that it is the
+// copy.
+std::string_view accelerator_name(const Frame& copy, std::string_view original) {
+  std::string_view targets = statement_of(copy.statement());
+  targets = targets.substr(0, std::min(targets.find(" = "), targets.size()));
+  while (!targets.empty()) {
+    const auto end = std::ranges::find_if_not(targets, trace::is_word);
+    const auto length = static_cast<std::size_t>(end - targets.begin());
+    if (says_accelerator(targets.substr(0, length), original)) return targets.substr(0, length);
+    targets.remove_prefix(std::min(length + 1, targets.size()));
+  }
+  return {};
+}
+
+// The failing line, in the function that keeps both and names the copy for the accelerator, takes the one for the host.
+std::optional<Explanation> wrong_one_taken(const Evidence& copy, const Pair& pair, const Finding& finding) {
+  if (copy.kind != trace::EvidenceKind::copied_away || !same_function(copy.at, *finding.where)) return std::nullopt;
+  const std::string name(accelerator_name(copy.at, pair.odd.name));
+  if (name.empty() || find_name(finding.where->statement(), pair.odd.name) == std::string_view::npos)
+    return std::nullopt;
+  const std::string original = "`" + pair.odd.name + "`";
+  return Explanation{
+      cause_at(*finding.where, pair.odd,
+               "This line takes " + original + ", which is on " + spoken_device(pair.odd.device) + ". `" + name +
+                   "` is its copy on " + copy.text + ", made in " + short_place(copy.at) + "."),
+      Fix{finding.where->file, finding.where->line, "Take `" + name + "` instead of " + original + " here."}};
+}
+
 // The call, in the function that made the copy under another name, that gives the old one.
 std::optional<Explanation> old_name_given(const Evidence& copy, const Pair& pair, const Finding& finding) {
-  const auto assigned = split_assignment(copy.at.source);
+  const auto assigned = split_assignment(copy.at.statement());
   if (copy.kind != trace::EvidenceKind::copied_away || !assigned) return std::nullopt;
   const std::string name(assigned->target);
   const auto given = std::ranges::find_if(pair.odd.evidence, [&](const Evidence& one) {
@@ -90,11 +122,12 @@ std::optional<Explanation> old_name_given(const Evidence& copy, const Pair& pair
            same_function(one.at, copy.at) && one.text != name;
   });
   if (given == pair.odd.evidence.end()) return std::nullopt;
+  const Frame place = line_of_argument(given->at, given->text);
   return Explanation{
-      cause_at(given->at, pair.odd,
+      cause_at(place, pair.odd,
                "This call gives `" + given->text + "`, which is on " + spoken_device(pair.odd.device) +
                    ". The copy on " + copy.text + " is `" + name + "`, made in " + short_place(copy.at) + "."),
-      Fix{given->at.file, given->at.line, "Give `" + name + "` instead of `" + given->text + "`."}};
+      Fix{place.file, place.line, "Give `" + name + "` instead of `" + given->text + "`."}};
 }
 
 // The same where a helper made the copy, and the function that asked for it hands on what it was made from.
@@ -115,7 +148,7 @@ std::optional<Explanation> old_one_handed_on(const Evidence& copy, const Pair& p
 // `encode(x.to(device))`: the copy goes to a call, and no name means it.
 bool is_given_away(const Frame& copy) {
   const std::string call = call_at(copy);
-  const std::string_view statement = statement_of(copy.source);
+  const std::string_view statement = statement_of(copy.statement());
   const std::size_t at = call.empty() ? statement.npos : statement.find(call);
   return at != statement.npos && at > 0 && statement[at - 1] == '(';
 }
@@ -153,8 +186,9 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
     return std::nullopt;
   }
   // `optimizer.load_state_dict(state)` copies what it is given into its own.
-  if (copy->at.source.find("load_state_dict(") != std::string::npos) return std::nullopt;
+  if (copy->at.statement().find("load_state_dict(") != std::string::npos) return std::nullopt;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (auto taken = wrong_one_taken(*copy, pair, finding)) return taken;
   if (auto given = old_name_given(*copy, pair, finding)) return given;
   if (auto handed = itself != nullptr ? old_one_handed_on(*copy, pair, finding) : std::nullopt) return handed;
   if (copy == itself && !is_within_reach(copy->at, pair, finding)) return std::nullopt;

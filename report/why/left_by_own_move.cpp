@@ -15,9 +15,9 @@ std::optional<Explanation> left_by_own_move(const Finding& finding) {
   if (left == nullptr) return std::nullopt;
   const std::string part(attribute_of_path(left->text));
   // `Batch(self.data.to(device), self.mask)` speaks of it; a line that moves another attribute does not.
-  const bool handed_on = left->at.source.find("." + part) != std::string::npos;
+  const bool handed_on = left->at.statement().find("." + part) != std::string::npos;
   // `mask = self.mask`: the new object is made of such variables.
-  const auto taken = split_assignment(left->at.source);
+  const auto taken = split_assignment(left->at.statement());
   const bool as_it_is = taken && taken->value.ends_with("." + part) && is_postfix_expression(taken->value);
   const std::string subject = as_it_is ? "The method with this line" : "This line";
   const std::string what = handed_on ? ", but hands `" + part + "` on as it is: on "

@@ -6,6 +6,7 @@
 
 #include "report/call_text.h"
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -18,8 +19,8 @@ namespace {
 
 // `{k: v.to(device) if v.is_floating_point() else v for k, v in batch.items()}`
 bool goes_through_all(const Frame& place) {
-  const std::size_t loop = place.source.find(" for ");
-  return loop != std::string::npos && place.source.find(" in ", loop) != std::string::npos;
+  const std::size_t loop = place.statement().find(" for ");
+  return loop != std::string::npos && place.statement().find(" in ", loop) != std::string::npos;
 }
 
 // What the function that moves the others makes by itself has not come with them, unless it is among all that the
@@ -64,7 +65,7 @@ Explanation not_listed(const Evidence& listed, const Evidence& sibling, const Pa
 const Evidence* taken_out_as_it_is(const Pair& pair, const Evidence& listed, const Finding& finding) {
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::first_bound_at, finding);
   if (bound == nullptr || !same_function(bound->at, listed.at) || same_line(bound->at, listed.at)) return nullptr;
-  const auto assigned = split_assignment(bound->at.source);
+  const auto assigned = split_assignment(bound->at.statement());
   return assigned && assigned->target == bound->text && assigned->value.ends_with(']') ? bound : nullptr;
 }
 
@@ -99,11 +100,12 @@ std::optional<Explanation> given_beside_moved(const Pair& pair, const Finding& f
     const auto moved =
         std::ranges::find_if(call->arguments, [](const ArgumentText& one) { return is_moved(one.text); });
     if (moved == call->arguments.end()) continue;
+    const Frame place = line_of_argument(given.at, given.text);
     return Explanation{
-        cause_at(given.at, pair.odd,
+        cause_at(place, pair.odd,
                  "This call gives `" + given.text + "` as it is, on the CPU, and beside it `" +
                      std::string(moved->text) + "`, which it moves."),
-        Fix{given.at.file, given.at.line,
+        Fix{place.file, place.line,
             "Move it, too: `" + (is_postfix_expression(given.text) ? given.text : "(" + given.text + ")") + ".to('" +
                 pair.wanted.device + "')`."}};
   }
@@ -131,7 +133,8 @@ bool has_as_it_is(std::string_view text, std::string_view variable) {
 // Where a move was made by a statement that returns its result, in the same function as `made`. Null where it was not.
 const Frame* moving_return(const LineageStep& move, const Frame& made) {
   const auto is_it = [&](const Frame& place) {
-    return same_function(place, made) && place.line > made.line && statement_of(place.source).starts_with("return ");
+    return same_function(place, made) && place.line > made.line &&
+           statement_of(place.statement()).starts_with("return ");
   };
   if (is_it(move.at)) return &move.at;
   const auto call = std::ranges::find_if(move.calls, is_it);
@@ -143,7 +146,7 @@ std::optional<Explanation> returned_beside_moved(const Pair& pair, const Finding
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
   const Frame& made = pair.odd.lineage.front().at;
-  const auto assigned = split_assignment(made.source);
+  const auto assigned = split_assignment(made.statement());
   if (!assigned) return std::nullopt;
   const std::string variable(assigned->target);
   for (const LineageStep& move : pair.wanted.lineage) {
@@ -163,10 +166,10 @@ std::optional<Explanation> returned_beside_moved(const Pair& pair, const Finding
 
 // "sample" of `mask = sample.mask`, "batch" of `y = batch["y"]`, "next(stream)" of `y = next(stream)`.
 std::string_view taken_from(const Frame& place) {
-  const auto assigned = split_assignment(place.source);
+  const auto assigned = split_assignment(place.statement());
   if (!assigned) return {};
   if (assigned->value.ends_with(')')) return assigned->value;
-  return only_takes_apart(place.source) ? assigned->value.substr(0, assigned->value.find_first_of(".[")) : "";
+  return only_takes_apart(place.statement()) ? assigned->value.substr(0, assigned->value.find_first_of(".[")) : "";
 }
 
 // `image = sample.image.to(device)`, and in a line of its own `mask = sample.mask`: that line takes it as it is.
@@ -175,7 +178,7 @@ std::optional<Explanation> taken_beside_moved(const Evidence& sibling, const Pai
   if (bound == nullptr || !same_function(bound->at, sibling.at) || same_line(bound->at, sibling.at))
     return std::nullopt;
   const std::string_view from = taken_from(bound->at);
-  const auto beside = split_assignment(sibling.at.source);
+  const auto beside = split_assignment(sibling.at.statement());
   if (from.empty() || from == "self" || goes_through_all(sibling.at)) return std::nullopt;
   if (!beside || !beside->value.starts_with(from) || !calls_move(beside->value)) return std::nullopt;
   const std::string device = spoken_device(pair.wanted.device);

@@ -10,11 +10,21 @@
 namespace devsan::report::why {
 namespace {
 
+// `group["norms"] = saved["norms"].clone()`, in a method of the optimizer whose step fails: an entry of what the object
+// keeps, which no attribute of its own leads to.
+bool is_taken_over_by_user(const Operand& odd, const LineageStep& load, const Finding& finding) {
+  const Frame& newest = odd.lineage.front().at;
+  const bool method = newest.function.find('.') != std::string::npos && !is_constructor(newest);
+  const bool by_user = newest.file == finding.where->file && class_of(newest) == class_of(*finding.where);
+  return method && by_user && !same_function(newest, *finding.where) && !same_function(newest, load.at) &&
+         is_changeable(newest, finding) && stores_entry(newest.statement());
+}
+
 // `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
 // to where it belongs. One that keeps its part as it came, in another function or as a weight, is the mistake.
 const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const Finding& finding) {
-  const bool to_host =
-      load.at.source.find("\"cpu\"") != std::string::npos || load.at.source.find("'cpu'") != std::string::npos;
+  const bool to_host = load.at.statement().find("\"cpu\"") != std::string::npos ||
+                       load.at.statement().find("'cpu'") != std::string::npos;
   if (!odd.on_cpu() || !to_host) return nullptr;
   if (is_weight(odd)) {
     const Evidence* put = place_of(odd, trace::EvidenceKind::weight_put_at, finding);
@@ -23,14 +33,15 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
   // `self.factors[p] = list(factors)`, in the method that takes the state over.
   const Evidence* entry = place_of(odd, trace::EvidenceKind::entry_put_at, finding);
   if (entry != nullptr && !same_function(entry->at, load.at) && !is_constructor(entry->at) &&
-      stores_entry(entry->at.source)) {
+      stores_entry(entry->at.statement())) {
     return &entry->at;
   }
+  if (is_taken_over_by_user(odd, load, finding)) return &odd.lineage.front().at;
   const bool held = evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
                     evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr;
   if (!held) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
-    const auto assigned = split_assignment(place.source);
+    const auto assigned = split_assignment(place.statement());
     return is_changeable(place, finding) && !same_function(place, load.at) && !is_constructor(place) && assigned &&
            assigned->target.starts_with("self.");
   };
@@ -63,13 +74,13 @@ Explanation mapped_by(const Decision& told, const LineageStep& load, const Pair&
 bool is_where_it_was_saved(const Operand& operand) {
   const LineageStep* arrival = arrival_of(operand);
   return arrival != nullptr && is_load(*arrival) && on_accelerator(operand) &&
-         arrival->at.source.find("map_location") == std::string::npos;
+         arrival->at.statement().find("map_location") == std::string::npos;
 }
 
 // `torch.rand(4, device="cuda")`: on whichever is current, which may as well be the wrong one.
 bool says_current(const Operand& operand) {
   const LineageStep* arrival = arrival_of(operand);
-  const std::string& source = arrival != nullptr ? arrival->at.source : operand.name;
+  const std::string& source = arrival != nullptr ? arrival->at.statement() : operand.name;
   const auto says = [&](std::string_view text) { return source.find(text) != source.npos; };
   return says("\"cuda\"") || says("'cuda'") || says(".cuda()");
 }
@@ -97,7 +108,7 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
     return mapped_by(*told, *arrival, *pair, finding);
   }
   if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
-  const bool mapped = arrival->at.source.find("map_location") != std::string::npos;
+  const bool mapped = arrival->at.statement().find("map_location") != std::string::npos;
   RootCause cause = cause_at(arrival->at, pair->odd,
                              mention_first(pair->odd) + " is loaded here, to " + spoken_device(pair->odd.device) +
                                  (mapped ? ", as `map_location` says." : ", the device it was saved from."));

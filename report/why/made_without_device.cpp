@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/decision.h"
 #include "report/why/edit.h"
@@ -84,7 +85,7 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
 // `return self._device`: a property that only hands out what somebody stored.
 bool hands_out_attribute(const Frame& property) {
   constexpr std::string_view kReturns = "return self.";
-  const std::string_view statement = statement_of(property.source);
+  const std::string_view statement = statement_of(property.statement());
   return statement.starts_with(kReturns) && std::ranges::all_of(statement.substr(kReturns.size()), trace::is_word);
 }
 
@@ -150,9 +151,7 @@ Explanation drawn_elsewhere(const LineageStep& origin, const Pair& pair, const s
 // "to(self.device)", behind the call that made it in the same line. It left the value where it was: a move that does
 // something is a step of the history.
 std::string move_behind(const Frame& place) {
-  if (place.end_line != place.line || place.end_column < 0) return "";
-  const std::string_view rest =
-      std::string_view(place.source).substr(std::min(place.source.size(), static_cast<std::size_t>(place.end_column)));
+  const std::string_view rest = behind_call(place);
   const std::size_t begin = rest.find(".to(");
   const std::size_t end = begin == rest.npos ? rest.npos : rest.find(')', begin);
   const std::string_view call = end == rest.npos ? std::string_view() : rest.substr(begin + 1, end - begin);
@@ -169,7 +168,7 @@ Explanation left_by_move(const LineageStep& origin, const std::string& move, con
 
 // `self.register_buffer("queue", torch.randn(n, d))` makes it where it should: what is missing is a move of the module.
 std::optional<Explanation> made_as_weight(const LineageStep& origin, const Pair& pair, const Finding& finding) {
-  const std::string_view statement = statement_of(origin.at.source);
+  const std::string_view statement = statement_of(origin.at.statement());
   const bool weight = statement.starts_with("self.register_buffer(") || statement.find("Parameter(") != statement.npos;
   const Frame& call = made_by_call(origin);
   // A constructor that works with what is elsewhere already could make its own there.

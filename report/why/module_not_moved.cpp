@@ -90,7 +90,7 @@ bool is_method_called_on(const Frame& call, const Evidence& bound, const Operand
   const std::string_view function = stayed.lineage.back().at.function;
   const std::string_view method = function.substr(function.rfind('.') + 1);
   const bool of_type = function.find('.') != function.npos && function.find('<') == function.npos;
-  return of_type && call.source.find(bound.text + "." + std::string(method) + "(") != std::string::npos;
+  return of_type && call.statement().find(bound.text + "." + std::string(method) + "(") != std::string::npos;
 }
 
 // A method of the module that owns it, after that was made: `reset()` or `add_adapter()`, long after the move.
@@ -100,11 +100,11 @@ bool made_anew(const Operand& stayed, const Evidence* bound) {
   if (stayed.lineage.empty()) return false;
   const LineageStep& made = stayed.lineage.back();
   const bool own = stored != nullptr ? made.at.function.starts_with(type_of_path(stored->text) + ".")
-                                     : statement_of(made.at.source).starts_with("setattr(self,");
+                                     : statement_of(made.at.statement()).starts_with("setattr(self,");
   const bool by_method = own && !in_constructor(made.at) && std::ranges::none_of(made.calls, in_constructor);
   // `metric = Metric().to(device)`; or it went with what the same line had made before.
   const Evidence* before = evidence_of(stayed, trace::EvidenceKind::made_alike_moved_at);
-  const auto moves = [](const Evidence* line) { return line != nullptr && calls_move(line->at.source); };
+  const auto moves = [](const Evidence* line) { return line != nullptr && calls_move(line->at.statement()); };
   const bool moved = model_is_elsewhere(stayed) || moves(bound) || moves(before);
   return by_method && moved;
 }
@@ -126,7 +126,7 @@ Explanation made_by_method(const Operand& stayed, const Operand& tensor, const F
 // `net = Net().to(device)` moved the model, and the call that made this one is none of those that made the model: it
 // has come into it since.
 bool came_later(const Operand& stayed, const Evidence* bound) {
-  if (bound == nullptr || stayed.lineage.empty() || !calls_move(bound->at.source)) return false;
+  if (bound == nullptr || stayed.lineage.empty() || !calls_move(bound->at.statement())) return false;
   if (evidence_of(stayed, trace::EvidenceKind::model_spread) == nullptr) return false;
   const LineageStep& made = stayed.lineage.back();
   const auto is_bound = [&](const Frame& place) { return same_line(place, bound->at); };
@@ -161,7 +161,7 @@ std::optional<Explanation> left_by_parameters(const Operand& stayed, const Opera
   const Evidence* loop = place_of(stayed, trace::EvidenceKind::parameters_moved_at, finding);
   if (loop == nullptr || is_made_after(stayed, loop->at)) return std::nullopt;
   const bool buffer = stayed.is == trace::NameKind::buffer;
-  const bool own_alone = loop->at.source.find("recurse=False") != std::string::npos;
+  const bool own_alone = loop->at.statement().find("recurse=False") != std::string::npos;
   const std::string passed = buffer      ? " is a buffer, which `parameters()` does not give: it"
                              : own_alone ? " belongs to a child, which `recurse=False` leaves out: it"
                                          : " is not among those that this takes: it";
@@ -191,7 +191,7 @@ Explanation made_around_moved(const Evidence& children, const Operand& stayed, c
 
 // `net = Net().to(device)`: all of it, not what it is made of, as by `net = Net(head.to(device))`.
 bool moves_whole(const Evidence& bound) {
-  const auto assigned = split_assignment(bound.at.source);
+  const auto assigned = split_assignment(bound.at.statement());
   const auto call = assigned ? split_call(assigned->value) : std::nullopt;
   if (!call || call->receiver.empty()) return false;
   const std::string_view method = assigned->value.substr(call->receiver.size());
@@ -217,7 +217,7 @@ std::optional<Explanation> explained_by_children(const Operand& stayed, const Op
 bool put_where_made(const Operand& stayed, const Evidence& bound, const Finding& finding) {
   const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
   const Frame& made = stayed.lineage.back().at;
-  return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.source);
+  return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.statement());
 }
 
 // `self.state = self.initial.clone()` replaces a buffer by what a plain attribute holds, and that does not move.
@@ -266,7 +266,7 @@ std::optional<Explanation> copied_unmoved(const Operand& stayed, const Operand& 
 // `for name, loss in losses.items():`, the same in a comprehension, `loss = losses["l1"]` and `losses.get("l1")`: the
 // variable is one more name for what a container or another object has.
 bool takes_out(const Evidence& bound) {
-  const std::string_view line = bound.at.source;
+  const std::string_view line = bound.at.statement();
   if (only_takes_apart(line)) return true;
   constexpr std::string_view kFor = "for ";
   for (std::size_t at = find_name(line, "for"); at != line.npos; at = find_name(line, "for", at + 1)) {

@@ -10,7 +10,7 @@ namespace {
 
 // "self.convs = [a, b]" -> "self.convs = nn.ModuleList([a, b])"
 std::string registered(const Frame& place) {
-  const auto assignment = split_assignment(place.source);
+  const auto assignment = split_assignment(place.statement());
   if (!assignment) return "";
   const bool list = assignment->value.starts_with('[') && assignment->value.ends_with(']');
   const bool dict = assignment->value.starts_with('{') && assignment->value.ends_with('}');

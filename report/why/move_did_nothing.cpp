@@ -19,7 +19,7 @@ bool asks_to_move(const Evidence& stay, const Operand& odd) {
     return same_line(step.at, stay.at) && step.at.column == stay.at.column && step.at.end_column == stay.at.end_column;
   };
   const std::string call = call_at(stay.at);
-  const std::string& text = call.empty() ? stay.at.source : call;
+  const std::string& text = call.empty() ? stay.at.statement() : call;
   return std::ranges::none_of(odd.lineage, same_call) && (text.find(".to(") != text.npos || names_device(stay.at));
 }
 
@@ -47,6 +47,21 @@ std::optional<Explanation> asked_in_vain(const Evidence& stay, const Pair& pair)
           "Take the device from what it meets: `.to(" + device_expression(pair.wanted) + ")`."}};
 }
 
+// `self.teacher = load(name)`, which takes an accelerator unless it is told, in an object that is told the CPU: what is
+// moved to where the object is meets a model that is not.
+std::optional<Explanation> other_by_default(const Decision& told, const Pair& pair, const Finding& finding) {
+  const auto other = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  if (!other || other->standard.empty() || !is_weight(pair.wanted)) return std::nullopt;
+  if (other->at.file != told.at.file || class_of(other->at) != class_of(told.at)) return std::nullopt;
+  return Explanation{
+      cause_at(other->at, pair.wanted,
+               mention_first(pair.wanted) + " is on " + spoken_device(pair.wanted.device) +
+                   ", where this call leaves `" + other->name + "` at its default, " + other->standard +
+                   ". The object that it is for works on " + spoken_device(pair.odd.device) + ", as " +
+                   short_place(told.at) + " says."),
+      Fix{other->at.file, other->at.line, "Give `" + other->name + "` the device that the object works on."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> move_did_nothing(const Finding& finding) {
@@ -58,6 +73,9 @@ std::optional<Explanation> move_did_nothing(const Finding& finding) {
   // Who gave it that device is known: that line is nearer to the mistake than the one that did as it was told.
   if (decision_of(pair->odd, trace::EvidenceKind::device_from, finding)) return std::nullopt;
   const auto told = decision_of(pair->odd, trace::EvidenceKind::stay_from, finding);
+  if (told) {
+    if (auto other = other_by_default(*told, *pair, finding)) return other;
+  }
   if (told && is_final(*told) && is_device_argument(*told)) return left_as_told(*told, *stay, *pair, finding);
   const std::string here = spoken_device(pair->odd.device);
   const std::string call = call_at(stay->at);

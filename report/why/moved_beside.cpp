@@ -2,6 +2,7 @@
 #include <string>
 
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -12,7 +13,8 @@ namespace {
 
 std::optional<Explanation> left_here(const Evidence& beside, const std::string& what, const Pair& pair,
                                      const Finding& finding) {
-  if (beside.at.source.find(".cpu()") != std::string::npos) return std::nullopt;  // that is no way to the other one
+  if (beside.at.statement().find(".cpu()") != std::string::npos)
+    return std::nullopt;  // that is no way to the other one
   const LineageStep* left = bound_in_function(pair.odd, beside.at);
   if (left == nullptr || same_line(left->at, beside.at) || !is_changeable(left->at, finding)) return std::nullopt;
   const std::string edit = assigned_after_move(left->at, device_at(left->at, pair.wanted, finding));
@@ -22,6 +24,10 @@ std::optional<Explanation> left_here(const Evidence& beside, const std::string& 
                      Fix{left->at.file, left->at.line,
                          "Move it here, too" +
                              (edit.empty() ? ", to " + spoken_device(pair.wanted.device) : ": `" + edit + "`") + "."}};
+}
+
+bool goes_through(const Frame& place) {
+  return statement_of(place.statement()).starts_with("for ");
 }
 
 }  // namespace
@@ -35,10 +41,11 @@ std::optional<Explanation> moved_beside(const Finding& finding) {
     if (auto left = left_here(*branch, "`" + branch->text + "` in another branch", *pair, finding)) return left;
   }
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
-  // What the function makes itself, of a length that it is given, is no argument.
-  if (others == nullptr || same_function(pair->odd.lineage.back().at, others->at)) return std::nullopt;
-  return left_here(*others, "other arguments of `" + others->at.function + "`, and not `" + others->text + "`", *pair,
-                   finding);
+  // What the function makes itself, of a length that it is given, is no argument; what a loop goes through may be.
+  const Frame& begun = pair->odd.lineage.back().at;
+  const bool made_here = others != nullptr && same_function(begun, others->at) && !goes_through(begun);
+  if (others == nullptr || made_here) return std::nullopt;
+  return left_here(*others, "what comes with it, and not `" + others->text + "`", *pair, finding);
 }
 
 }  // namespace devsan::report::why

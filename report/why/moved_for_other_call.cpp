@@ -5,6 +5,7 @@
 
 #include "report/call_text.h"
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -37,23 +38,23 @@ std::size_t open_bracket(std::string_view text, std::size_t at) {
 // given what this position copies, as its first argument or by a name; empty where the copy goes elsewhere.
 std::string given_to(const Frame& copy) {
   const std::string moved = call_at(copy);
-  const std::size_t at = moved.empty() ? std::string::npos : copy.source.find(moved);
+  const std::size_t at = moved.empty() ? std::string::npos : copy.statement().find(moved);
   if (at == std::string::npos) return "";
-  const std::size_t open = open_bracket(copy.source, at);
-  if (open == std::string::npos || copy.source[open] != '(') return "";
-  if (open + 1 != at && keyword_before(copy.source, at).empty()) return "";
+  const std::size_t open = open_bracket(copy.statement(), at);
+  if (open == std::string::npos || copy.statement()[open] != '(') return "";
+  if (open + 1 != at && keyword_before(copy.statement(), at).empty()) return "";
   std::size_t begin = open;
   const auto belongs = [](char c) { return trace::is_word(c) || c == '.'; };
-  while (begin > 0 && belongs(copy.source[begin - 1])) --begin;
-  return copy.source.substr(begin, open - begin);
+  while (begin > 0 && belongs(copy.statement()[begin - 1])) --begin;
+  return copy.statement().substr(begin, open - begin);
 }
 
 // Whether the call at a position, which may go on over several lines, is one of a function by this name.
 bool calls(const Frame& place, const std::string& callee) {
   const std::string call = call_at(place);
   if (!call.empty()) return call.starts_with(callee + "(");
-  const std::size_t at = find_name(place.source, callee);
-  return at != std::string::npos && place.source.compare(at + callee.size(), 1, "(") == 0;
+  const std::size_t at = find_name(place.statement(), callee);
+  return at != std::string::npos && place.statement().compare(at + callee.size(), 1, "(") == 0;
 }
 
 // What tells of the copy, and of the calls that gave the tensor itself.
@@ -69,12 +70,13 @@ std::optional<Explanation> given_unmoved(const Pair& pair, const Kinds& kinds, c
   for (const Evidence& given : pair.odd.evidence) {
     if (given.kind != kinds.given || !is_changeable(given.at, finding) || same_line(given.at, copy->at)) continue;
     if (!calls(given.at, callee)) continue;
+    const Frame place = line_of_argument(given.at, given.text);
     return Explanation{
-        cause_at(given.at, pair.odd,
+        cause_at(place, pair.odd,
                  "This line gives `" + given.text + "` to `" + callee + "` as it is, on " +
                      spoken_device(pair.odd.device) + "; " + short_place(copy->at) + " gives it a copy on " +
                      copy->text + ", which leaves the tensor itself where it is."),
-        Fix{given.at.file, given.at.line,
+        Fix{place.file, place.line,
             "Move it for this call, too: `" +
                 (is_postfix_expression(given.text) ? given.text : "(" + given.text + ")") + ".to('" + copy->text +
                 "')`; or keep the copy."}};

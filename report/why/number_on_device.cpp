@@ -1,10 +1,16 @@
 // An operator that takes a number or an index gets a tensor on a device: PyTorch calls `.item()` for it, and the host
 // waits until the device has computed it.
+#include <array>
+#include <string_view>
+
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 
@@ -20,12 +26,30 @@ const Frame* maker_of(const Operand& number, const Frame& where) {
   return maker;
 }
 
+// `torch.tensor(ratios)` of a list of tensors asks each of them for its number.
+bool makes_tensor_of_tensors(const Frame& where) {
+  constexpr std::array<std::string_view, 2> kMakers = {"tensor", "as_tensor"};
+  const std::string call = call_at(where);
+  const auto split = split_call(call);
+  return split && split->receiver == "torch" && trace::calls_method(call, kMakers);
+}
+
+Explanation read_one_by_one(const Frame& where, const std::string& device) {
+  return {RootCause{where.file, where.line, where.function, "",
+                    "What this call is given are numbers on " + device +
+                        ". It makes Python numbers of them, one by one, and the host waits for each."},
+          Fix{where.file, where.line, "Leave them on " + device + ": `torch.stack()` of the same list."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> number_on_device(const Finding& finding) {
   if (finding.kind != Kind::implicit_sync || finding.severity == Severity::note || !finding.where) return std::nullopt;
   std::optional<RootCause> cause;
   std::string device = "the device";
+  if (!finding.operands.empty() && makes_tensor_of_tensors(*finding.where)) {
+    return read_one_by_one(*finding.where, finding.operands.front().device);
+  }
   if (!finding.operands.empty()) {
     const Operand& number = finding.operands.front();
     device = number.device;

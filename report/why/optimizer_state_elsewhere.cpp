@@ -65,7 +65,7 @@ std::optional<Explanation> left_beside_others(const Pair& pair, const std::strin
 // `load_state_dict()` brings the state to its parameter, which was moved only later.
 std::optional<Explanation> loaded_before_the_move(const Pair& pair, const std::string& what, const Finding& finding) {
   const Evidence* stayed = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding);
-  if (stayed == nullptr || !pair.odd.on_cpu() || stayed->at.source.find("load_state_dict(") == std::string::npos) {
+  if (stayed == nullptr || !pair.odd.on_cpu() || stayed->at.statement().find("load_state_dict(") == std::string::npos) {
     return std::nullopt;
   }
   const std::string there = spoken_device(pair.wanted.device);
@@ -96,8 +96,8 @@ std::optional<Explanation> moved_between_steps(const Pair& pair, const LineageSt
 
 // `state[key] = to_host(value)`: a helper brings over what the line that calls it puts into a dictionary.
 const Frame& put_by(const LineageStep& arrival, const Finding& finding) {
-  if (stores_entry(arrival.at.source)) return arrival.at;
-  const auto puts = [&](const Frame& call) { return stores_entry(call.source) && is_changeable(call, finding); };
+  if (stores_entry(arrival.at.statement())) return arrival.at;
+  const auto puts = [&](const Frame& call) { return stores_entry(call.statement()) && is_changeable(call, finding); };
   const auto found = std::ranges::find_if(arrival.calls, puts);
   return found != arrival.calls.end() ? *found : arrival.at;
 }

@@ -24,7 +24,7 @@ bool is_factory(const LineageStep& made) {
   name = name.substr(0, name.find('.'));
   // The line may call something that calls the factory, and has no such argument.
   const std::string call = call_at(made.at);
-  const std::string& text = call.empty() ? made.at.source : call;
+  const std::string& text = call.empty() ? made.at.statement() : call;
   const bool called = text.empty() || text.find(std::string(name) + "(") != std::string::npos;
   return called && made.how == trace::How::created && std::ranges::find(kFactories, name) != std::end(kFactories);
 }
@@ -39,7 +39,7 @@ Explanation pinned_elsewhere(const Finding& finding, const Operand& host) {
                       " copies is the tensor from before, in pageable memory: `non_blocking=True` has no effect there, "
                       "and the host waits for the copy."};
   const auto parts = split_call(call);
-  const bool dropped = parts && statement_of(at.source) == call && !parts->receiver.empty();
+  const bool dropped = parts && statement_of(at.statement()) == call && !parts->receiver.empty();
   std::string change = dropped ? "Keep the result: `" + std::string(parts->receiver) + " = " + call + "`."
                                : "Copy from the result of this line in " + short_place(*finding.where) + ".";
   return {std::move(cause), Fix{at.file, at.line, std::move(change)}};

@@ -29,7 +29,7 @@ const Frame* parked_at(const Operand& operand, const Finding& finding) {
   if (const Evidence* filled = place_of(operand, trace::EvidenceKind::filled_from_host_at, finding)) return &filled->at;
   const LineageStep* move = newest_move_of(operand);
   const bool said = move != nullptr && is_changeable(move->at, finding) && names_device_itself(move->at);
-  return said && puts_away(move->at.source) && !is_running(move->at, finding) ? &move->at : nullptr;
+  return said && puts_away(move->at.statement()) && !is_running(move->at, finding) ? &move->at : nullptr;
 }
 
 // A line that takes something out, rather than putting it in: in another function, or at least in another line where
@@ -41,7 +41,7 @@ bool is_apart(const Frame& place, const Frame& parked, const Operand& operand) {
 
 // `kept = {}`: nothing is taken out here.
 bool makes_container(const Frame& place) {
-  const auto assigned = split_assignment(place.source);
+  const auto assigned = split_assignment(place.statement());
   if (!assigned) return false;
   constexpr std::array<std::string_view, 6> kEmpty = {"{}", "[]", "dict()", "list()", "defaultdict(", "deque("};
   return std::ranges::any_of(kEmpty, [&](std::string_view made) { return assigned->value.find(made) != made.npos; });

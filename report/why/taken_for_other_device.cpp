@@ -17,7 +17,7 @@ namespace {
 
 // `fitted = self.fitted_cache[i]`, `state = self.states.get(key)`: the line takes an entry out of what an object keeps.
 bool takes_entry(const Frame& place) {
-  const auto assigned = split_assignment(place.source);
+  const auto assigned = split_assignment(place.statement());
   if (!assigned || !assigned->value.starts_with("self.")) return false;
   // What is taken out of the result of a call was made by this one.
   const std::string_view path = assigned->value.substr(0, assigned->value.find_first_of("[("));

@@ -35,6 +35,14 @@ bool begins_here(const Operand& odd, const Finding& finding) {
   return arrival != nullptr && is_changeable(arrival->at, finding);
 }
 
+// `layer.init_state()` made it for `layer.forward()`: who takes it from the one to the other has nothing to add.
+bool made_by_user(const Operand& odd, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(odd);
+  if (arrival == nullptr || arrival->how != trace::How::created || !is_changeable(arrival->at, finding)) return false;
+  const bool method = arrival->at.function.find('.') != std::string::npos;
+  return method && arrival->at.file == finding.where->file && class_of(arrival->at) == class_of(*finding.where);
+}
+
 }  // namespace
 
 std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
@@ -42,9 +50,9 @@ std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
-  if (decided_elsewhere(pair->odd, finding)) return std::nullopt;
-  const bool loop = statement_of(bound->at.source).starts_with("for ");
-  const bool taken_apart = only_takes_apart(bound->at.source);
+  if (decided_elsewhere(pair->odd, finding) || made_by_user(pair->odd, finding)) return std::nullopt;
+  const bool loop = statement_of(bound->at.statement()).starts_with("for ");
+  const bool taken_apart = only_takes_apart(bound->at.statement());
   const LineageStep* sibling = taken_apart ? sibling_moved(bound->at, *pair, finding) : nullptr;
   if (begins_here(pair->odd, finding) && sibling == nullptr && !(loop && taken_apart)) return std::nullopt;
   std::string why = "`" + bound->text + "` gets its value here, on " + spoken_device(pair->odd.device);

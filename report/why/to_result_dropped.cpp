@@ -13,7 +13,7 @@ namespace {
 
 // "x.to(dev)" and "for x in batch: x.to(dev)", where that is all that the line does.
 bool is_dropped(const Frame& place) {
-  const std::string_view statement = statement_of(place.source);
+  const std::string_view statement = statement_of(place.statement());
   return drops_result(place) || (statement.starts_with("for ") && statement.ends_with(": " + call_at(place)));
 }
 

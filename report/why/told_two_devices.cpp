@@ -55,7 +55,7 @@ const Frame* asked_at(const Pair& pair, trace::EvidenceKind kind, const Finding&
 // Another argument of the failing function, which says the device where the value is missed.
 const Evidence* told_beside(const Pair& pair, const Frame& asked, const Finding& finding) {
   const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::told_beside_at, finding);
-  return beside != nullptr && asked.source.find(beside->text) == std::string::npos ? beside : nullptr;
+  return beside != nullptr && asked.statement().find(beside->text) == std::string::npos ? beside : nullptr;
 }
 
 }  // namespace

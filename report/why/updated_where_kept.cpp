@@ -49,7 +49,7 @@ std::optional<Explanation> updated_where_kept(const Finding& finding) {
   // `target = model_v.detach()` gives it a name first.
   const Evidence* bound = place_of(original, trace::EvidenceKind::bound_at, finding);
   const bool named = bound != nullptr && same_function(bound->at, *finding.where) &&
-                     original.name.find_first_of("[.(") == std::string::npos && split_assignment(bound->at.source);
+                     original.name.find_first_of("[.(") == std::string::npos && split_assignment(bound->at.statement());
   const Frame& place = named ? bound->at : *finding.where;
   const std::string edit = named ? assigned_after_move(place, device_expression(copy)) : move_call(original, copy);
   return Explanation{

@@ -7,6 +7,7 @@
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -44,18 +45,38 @@ const Evidence* given_beside_brought(const Operand& odd, const Finding& finding)
 // The outermost of the calls that gave it to functions that hand it to NumPy, and know no tensors.
 const Evidence* given_to_arrays(const Operand& odd, const Finding& finding) {
   const Evidence* outermost = nullptr;
-  if (!is_for_numpy(finding) || finding.where->source.find(".numpy(") != std::string::npos) return nullptr;
+  if (!is_for_numpy(finding) || finding.where->statement().find(".numpy(") != std::string::npos) return nullptr;
   for (const Evidence& given : odd.evidence) {
     if (given.kind == trace::EvidenceKind::given_at && is_changeable(given.at, finding)) outermost = &given;
   }
   return outermost;
 }
 
+// `np.sum(outputs, 0)` in a module's own forward(): what NumPy makes of what the module computes cannot be
+// differentiated, so no call that led there is to blame. `np.asarray(x)` wants an array, and is told of as all others.
+bool computes_with_numpy(const Finding& finding) {
+  if (!is_for_numpy(finding) || !finding.where->function.ends_with(".forward")) return false;
+  const std::string_view line = finding.where->statement();
+  const auto calls = [line](std::string_view name) { return line.find(name) != line.npos; };
+  constexpr std::array<std::string_view, 3> kConversions = {"array(", "asarray(", ".numpy("};
+  return (calls("np.") || calls("numpy.")) && std::ranges::none_of(kConversions, calls);
+}
+
+Explanation not_for_numpy(const Operand& odd, const Finding& finding) {
+  const Frame& line = *finding.where;
+  return {cause_at(line, odd,
+                   "This line gives NumPy " + mention(odd) + ", which is on " + spoken_device(odd.device) +
+                       ". NumPy reads the memory of the host, and nothing that it computes is differentiated."),
+          Fix{line.file, line.line,
+              "Use the function of torch that does the same, and leave the values where they are: of a list, "
+              "`torch.stack()` makes one tensor."}};
+}
+
 // `stats = [loss.item(), accuracy(out, y)]`: the line that collects it brings some of what it collects, and not this.
 const Evidence* collected_beside_brought(const Operand& odd, const Finding& finding) {
   const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || odd.lineage.empty() || !same_line(odd.lineage.front().at, bound->at)) return nullptr;
-  const auto assigned = split_assignment(bound->at.source);
+  const auto assigned = split_assignment(bound->at.statement());
   const auto parts = assigned ? split_display(assigned->value) : std::nullopt;
   return parts && std::ranges::any_of(*parts, is_brought) ? bound : nullptr;
 }
@@ -79,7 +100,39 @@ const Evidence* handed_over(const Operand& odd, const Finding& finding) {
     return kept;
   const Evidence* used = place_of(odd, trace::EvidenceKind::used_once_at, finding);
   if (!is_for_numpy(finding) || !odd.is_scalar() || used == nullptr || is_running(used->at, finding)) return nullptr;
-  return !statement_of(used->at.source).starts_with("return ") ? used : nullptr;
+  // What a later function has made of the number that this one handed on is another one.
+  if (odd.lineage.empty() || !same_function(odd.lineage.front().at, used->at)) return nullptr;
+  return !statement_of(used->at.statement()).starts_with("return ") ? used : nullptr;
+}
+
+// `outputs.append(model(x))` for `np.concatenate(outputs)`: what NumPy takes as a whole can only be brought over one by
+// one, where it is put there.
+const Evidence* put_for_numpy(const Operand& odd, const Finding& finding) {
+  const Evidence* put = place_of(odd, trace::EvidenceKind::entry_put_at, finding);
+  if (!is_for_numpy(finding) || put == nullptr || same_line(put->at, *finding.where)) return nullptr;
+  const bool entry = odd.name.ends_with(']');
+  const std::string container = odd.name.substr(0, odd.name.rfind('['));
+  std::string line = finding.where->statement();
+  std::ranges::replace(line, '"', '\'');  // as names are put together
+  for (std::size_t at = find_name(line, container); entry && at != line.npos; at = find_name(line, container, at + 1)) {
+    if (!std::string_view(line).substr(at + container.size()).starts_with('[')) return put;
+  }
+  return nullptr;
+}
+
+// A predictor that takes images of the host hands out features of the accelerator, to whoever works with NumPy.
+std::optional<Explanation> returned_to_host(const Operand& odd, const Finding& finding) {
+  const Evidence* returned = place_of(odd, trace::EvidenceKind::returned_at, finding);
+  if (!is_for_numpy(finding) || returned == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(returned->at, odd,
+               "`" + returned->at.function + "` brings `" + returned->text + "` from the host to " +
+                   spoken_device(odd.device) + ", and returns in this line what it makes of that as it is. " +
+                   short_place(*finding.where) + " gives " + mention(odd) +
+                   " to NumPy, which reads the memory of the host."),
+      Fix{returned->at.file, returned->at.line,
+          "Bring the result back to the host in this line, with `.cpu()`; or where it is used, in " +
+              short_place(*finding.where) + "."}};
 }
 
 bool is_for_pinning(const Finding& finding) {
@@ -110,6 +163,8 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
     return std::nullopt;
   }
   if (is_for_pinning(finding)) return not_to_be_pinned(*odd, finding);
+  if (computes_with_numpy(finding)) return not_for_numpy(*odd, finding);
+  if (auto returned = returned_to_host(*odd, finding)) return returned;
   const std::string device = spoken_device(odd->device);
   const Evidence* collected = collected_beside_brought(*odd, finding);
   const Evidence* given = collected == nullptr ? given_beside_brought(*odd, finding) : nullptr;
@@ -120,16 +175,22 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
   if (given != nullptr) why += " This call gives `" + given->text + "` as it is, and brings what it gives beside it.";
   if (collected != nullptr) why += " This line collects it as it is, and brings what it collects beside it.";
   if (given == nullptr && collected == nullptr) given = given_to_arrays(*odd, finding);
-  const Evidence* handed = given == nullptr && collected == nullptr ? handed_over(*odd, finding) : nullptr;
+  const bool untold = given == nullptr && collected == nullptr;
+  const Evidence* put = untold ? put_for_numpy(*odd, finding) : nullptr;
+  if (put != nullptr) why += " `" + put->text + "`, which is given to it as a whole, gets it here.";
+  const Evidence* handed = untold && put == nullptr ? handed_over(*odd, finding) : nullptr;
   if (handed != nullptr) {
     const bool by_method = handed->kind == trace::EvidenceKind::given_to_keep_at;
     why += by_method ? " This call of `" + handed->text + "` has it kept as it is."
                      : " This line hands `" + handed->text + "` on as it is.";
   }
   const Frame* computed = collected != nullptr ? &collected->at
+                          : put != nullptr     ? &put->at
                           : handed != nullptr  ? &handed->at
                                                : computed_at(*odd, finding);
-  const Frame& place = given != nullptr ? given->at : computed != nullptr ? *computed : *finding.where;
+  const Frame place = given != nullptr      ? line_of_argument(given->at, given->text)
+                      : computed != nullptr ? *computed
+                                            : *finding.where;
   const std::string what = given != nullptr ? "`" + given->text + "`" : mention(*odd);
   std::string where = ", in this line";
   if (!same_line(place, *finding.where)) where += " or where it is used, in " + short_place(*finding.where);

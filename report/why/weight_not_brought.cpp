@@ -23,7 +23,7 @@ bool is_used_by_torch_layer(const Finding& finding) {
 // `task = self.task_embedding[kind]`: the line that takes it; else the one that uses it.
 const Frame& used_at(const Operand& odd, const Finding& finding) {
   const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
-  const bool takes = bound != nullptr && split_assignment(bound->at.source);
+  const bool takes = bound != nullptr && split_assignment(bound->at.statement());
   return takes ? bound->at : *finding.where;
 }
 

@@ -15,7 +15,7 @@ namespace {
 // weight that is made in the same line has no other story.
 bool is_made_there(const Pair& pair, const Frame& put, const Finding& finding) {
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::module_bound_at, finding);
-  if (bound == nullptr || same_line(bound->at, put) || !calls_move(bound->at.source)) return false;
+  if (bound == nullptr || same_line(bound->at, put) || !calls_move(bound->at.statement())) return false;
   const LineageStep* arrival = arrival_of(pair.odd);
   return arrival != nullptr && !same_line(arrival->at, bound->at);
 }

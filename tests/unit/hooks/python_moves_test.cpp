@@ -81,5 +81,20 @@ TEST_CASE("An argument is computed with, and others are moved") {
   CHECK(moved_beside(none, 2, "w", "w.float()").line == 0);
 }
 
+TEST_CASE("Of what a loop gives, what it only computes with comes beside what it moves") {
+  const SourceLines lines(
+      "for words, tags in loader:\n"     // 1
+      "    words = words.to(device)\n"   // 2
+      "    tags = tags.long()\n"         // 3
+      "    rows = other.long()\n"        // 4
+      "    loss = model(words, tags)\n"  // 5
+      "tags = tags.float()\n");          // 6
+  const Unmoved tags = moved_beside(lines, 3, "tags", "tags.long()");
+  CHECK(tags.line == 2);
+  CHECK(tags.argument == "tags");
+  CHECK(moved_beside(lines, 4, "rows", "other.long()").line == 0);
+  CHECK(moved_beside(lines, 6, "tags", "tags.float()").line == 0);
+}
+
 }  // namespace
 }  // namespace devsan::hooks

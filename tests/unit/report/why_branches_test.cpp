@@ -134,7 +134,7 @@ TEST_CASE("A line that only computes with an argument is the cause where the oth
   const Finding told = explained(finding);
   CHECK(told.rule == "moved_beside");
   CHECK(cause_line(told) == 52);
-  CHECK_THAT(told.root_cause->why, Contains("other arguments of `Data.batch`"));
+  CHECK_THAT(told.root_cause->why, Contains("moves what comes with it, and not `weights`"));
   odd(finding).lineage.back().at.function = "Data.batch";
   CHECK(rule_of(explained(finding)) != "moved_beside");
 }

@@ -1,0 +1,52 @@
+// A function that works on the host, and whose caller takes the result to the accelerator: `ids = tokenizer(text)`, and
+// `ids = ids.to(device)` behind it. What that function is given does not belong on the accelerator.
+#include <optional>
+#include <string>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/file_lines.h"
+#include "hooks/source/python_moves.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxCalls = 3;
+
+bool moves_to_accelerator(std::string_view value) {
+  return moves(value) && value.find("cpu") == value.npos;
+}
+
+// The line behind a call, in the same function, that moves the first of the variables which the call gives a value.
+std::optional<trace::Position> moved_behind(const SourceLines& lines, const trace::Position& call) {
+  const std::string statement = statement_at(lines, call.line);
+  const std::string variable = leading_name(statement);
+  if (variable.empty() || trimmed(statement).find(" = ") == std::string_view::npos) return std::nullopt;
+  const int end = end_of_function(lines, call.line) + 1;
+  for (const int line : assignments_of(lines, variable, end_of_statement(lines, call.line) + 1, end)) {
+    const std::string value = assigned_to(statement_at(lines, line), variable).value_or("");
+    if (!has_word(value, variable)) return std::nullopt;
+    if (moves_to_accelerator(value)) return position_at(call.file, line, qualified_function(lines, line));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void find_result_moved(const Inquiry& inquiry, std::size_t operand) {
+  FileLines files;
+  const void* frame = program_frame(inquiry.innermost);
+  for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
+    frame = caller_of(frame);
+    if (frame == nullptr) return;
+    const trace::Position call = waits_at(frame);
+    const auto moved = moved_behind(files.of(call.file), call);
+    if (!moved) continue;
+    return inquiry.found.add(trace::EvidenceKind::result_moved_at, operand, *moved,
+                             leading_name(statement_at(files.of(call.file), call.line)));
+  }
+}
+
+}  // namespace devsan::hooks
