@@ -207,6 +207,7 @@ void find_forward_call(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
 void find_result_moved(const Inquiry& inquiry, std::size_t operand);
+void find_twin(const Inquiry& inquiry, std::size_t operand);
 void find_array_beside(const Inquiry& inquiry, std::size_t operand);
 void find_told_beside(const Inquiry& inquiry, std::size_t operand);
 void find_restored(const Inquiry& inquiry, std::size_t operand);

@@ -67,6 +67,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_told_beside(inquiry, k);
   find_array_beside(inquiry, k);
   find_result_moved(inquiry, k);
+  find_twin(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.
