@@ -131,7 +131,7 @@ std::string_view name_of(Silence::By by);
 struct Traffic {
   trace::RaceKind race = trace::RaceKind::none;
   // Of a race: where the copy was asked for. Of a copy from pageable memory: where it was copied into pinned memory;
-  // with `from_loader`, where the DataLoader was made.
+  // with `from_loader`, where the DataLoader was made. Of a number: the loop that takes it out of a tensor.
   std::optional<Frame> copy;
   std::string taker;         // the operator that took the number which the host waited for
   bool to_host = false;      // the copy's direction

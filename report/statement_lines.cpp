@@ -113,6 +113,7 @@ std::optional<Frame> later_line(const Frame& frame, int line) {
   found.line = found.end_line = line;
   found.column = found.end_column = -1;
   found.source = std::string(at->indent, ' ') + frame.joined.substr(at->begin, end - at->begin);
+  while (found.source.ends_with(' ')) found.source.pop_back();  // that joins it with the next one
   found.joined.clear();
   found.later_lines.clear();
   return found;

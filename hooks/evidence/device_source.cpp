@@ -1,5 +1,8 @@
 #include "hooks/evidence/device_source.h"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,10 +19,23 @@
 #include "hooks/source/file_lines.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
+
+constexpr std::string_view kDeviceKeyword = "device=";
+constexpr std::array<std::string_view, 3> kMoves = {"to", "cuda", "cpu"};
+
+// The end of a name and of the attributes that are asked of it: `self.rows`.
+std::size_t end_of_path(std::string_view text, std::size_t begin) {
+  std::size_t end = end_of_name(text, begin);
+  while (end > begin && end + 1 < text.size() && text[end] == '.' && end_of_name(text, end + 1) > end + 1) {
+    end = end_of_name(text, end + 1);
+  }
+  return end;
+}
 
 // The steps of a history since its value was made anew, on the device where it is: the newest first, that one last.
 // Empty where it was moved.
@@ -42,36 +58,126 @@ const void* waiting_frame(const void* innermost, const trace::Position& call) {
   return frame;
 }
 
-// What the caller of a function that has returned gave for what `path` begins with; empty where that is not an argument
-// as it was given.
-std::string path_in_caller(FileLines& files, const trace::Position& in, const trace::Position& call,
-                           const std::string& path) {
+// The frame of a function that led to the making of a value, and runs still, by the same calls; it may have gone on
+// since. Null where that has returned, or where the variable has another value by now.
+const void* frame_of_call(FileLines& files, const void* innermost, const std::vector<trace::Position>& calls,
+                          std::size_t k, const std::string& path) {
+  const void* waiting = waiting_frame(innermost, calls[k]);
+  if (waiting != nullptr) return waiting;
+  const void* frame = running_frame(program_frame(innermost), calls[k]);
+  const void* caller = frame != nullptr ? caller_of(frame) : nullptr;
+  const bool same_call =
+      k + 1 == calls.size() ? caller == nullptr : caller != nullptr && same_line(waits_at(caller), calls[k + 1]);
+  if (!same_call) return nullptr;
+  const std::string name = path.substr(0, end_of_name(path, 0));
+  const SourceLines& lines = files.of(calls[k].file);
+  return assignments_of(lines, name, end_of_statement(lines, calls[k].line) + 1, waits_at(frame).line).empty()
+             ? frame
+             : nullptr;
+}
+
+// What a call was made on: "meta.mask" of `meta.mask.build()`.
+std::string object_of_call(const CallText& call) {
+  const std::size_t dot = call.callee.rfind('.');
+  return dot != std::string::npos ? call.callee.substr(0, dot) : std::string();
+}
+
+// Of `x.rows.tril()` the tensor that it is asked of, of a function there is none.
+std::string asked_of(std::string_view called) {
+  constexpr std::array<std::string_view, 6> kNumbers = {"size", "numel", "dim", "item", "tolist", "__len__"};
+  const std::size_t dot = called.rfind('.');
+  const bool number = dot != called.npos && std::ranges::find(kNumbers, called.substr(dot + 1)) != kNumbers.end();
+  return dot == called.npos || number ? std::string() : std::string(called.substr(0, dot));
+}
+
+// What an expression of operators, entries and methods is computed from, by its text: "self.rows" and "x" of
+// `self.rows[:, None] == x.long()`. None of one that calls a function, which may make something anew, or that says a
+// device of its own.
+std::vector<std::string> paths_in(std::string_view expression) {
+  std::vector<std::string> paths;
+  if (expression.find("device") != expression.npos || trace::calls_method(expression, kMoves)) return paths;
+  for (std::size_t at = 0; at < expression.size();) {
+    if (expression[at] == '\'' || expression[at] == '"') return {};
+    const std::size_t end = end_of_path(expression, at);
+    const std::string_view path = expression.substr(at, end - at);
+    if (path.empty()) {
+      ++at;
+      continue;
+    }
+    const bool called = expression.substr(end).starts_with('(');
+    const bool of_result = at > 0 && expression[at - 1] == '.';
+    if (called && !of_result && (path.find('.') == path.npos || path.starts_with("torch."))) return {};
+    std::string tensor = called ? asked_of(path) : std::string(path);
+    if (!of_result && !tensor.empty() && std::ranges::find(paths, tensor) == paths.end())
+      paths.push_back(std::move(tensor));
+    at = end;
+  }
+  return paths;
+}
+
+// What the caller of a function that has returned knows a path by, which leads to a tensor in that function, or to what
+// it was computed from; none where that cannot be told.
+std::vector<std::string> paths_in_caller(FileLines& files, const trace::Position& in, const trace::Position& call,
+                                         const std::string& path) {
   const SourceLines& lines = files.of(in.file);
   const int definition = enclosing_line(lines, in.line, "def ");
   const std::size_t end = end_of_name(path, 0);
   const std::string name = path.substr(0, end);
-  if (definition == 0 || !assignments_of(lines, name, definition + 1, end_of_function(lines, in.line) + 1).empty()) {
-    return "";
+  if (definition == 0) return {};
+  const std::vector<int> bound = assignments_of(lines, name, definition + 1, end_of_function(lines, in.line) + 1);
+  if (bound.size() == 1 && bound.front() < in.line && end == path.size()) {
+    std::vector<std::string> paths;
+    trace::Position above = in;
+    above.line = bound.front();
+    for (const std::string& one : paths_in(assigned_to(statement_at(lines, bound.front()), name).value_or(""))) {
+      if (one != name) std::ranges::copy(paths_in_caller(files, above, call, one), std::back_inserter(paths));
+    }
+    return paths;
   }
-  const std::string signature = statement_at(lines, definition);
+  if (!bound.empty()) return {};
+  const std::string signature = statement_at(files.of(in.file), definition);
   const auto parameter = parameter_of(signature, name);
   const auto given_by = parameter ? call_text(code_text(files.of(call.file), call)) : std::nullopt;
-  if (!given_by) return "";
-  const Given given = given_for(*parameter, *given_by, is_bound(signature));
-  return given.by == Given::By::value ? given.text + path.substr(end) : std::string();
+  if (!given_by) return {};
+  const bool is_self = is_bound(signature) && parameter->index == 0;
+  const Given given = is_self ? Given{} : given_for(*parameter, *given_by, is_bound(signature));
+  const std::string there = is_self ? object_of_call(*given_by) : given.text;
+  if (there.empty() || (!is_self && given.by != Given::By::value)) return {};
+  return {there + path.substr(end)};
 }
 
-// The object that `path` meant where a value was made, if a function that it can be reached from still runs.
-void* object_in_calls(const void* innermost, const trace::LineageNode& made, std::string path) {
-  const trace::Position at = runtime.recorder->site(made.site).user;
-  const std::vector<trace::Position> calls = call_frames(at, made.calls);
-  FileLines files;
-  for (std::size_t k = 0; k < calls.size() && !path.empty(); ++k) {
-    const void* frame = k == 0 ? running_frame(program_frame(innermost), at) : waiting_frame(innermost, calls[k]);
-    if (frame != nullptr) return object_behind(frame, path);
-    if (k + 1 < calls.size()) path = path_in_caller(files, calls[k], calls[k + 1], path);
+// The tensor that one of some paths means in a frame; a null object where none does.
+DeviceOwner tensor_behind(const ObjectSearch& search, const void* frame, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const void* object = object_behind(frame, path);
+    const c10::TensorImpl* tensor = object != nullptr ? search.tensor_at(object) : nullptr;
+    if (tensor != nullptr && storage_of(tensor) != nullptr) return {object, tensor, path};
   }
-  return nullptr;
+  return {};
+}
+
+// The tensor that a path meant where a value was made, if a function that it can be reached from still runs.
+DeviceOwner owner_in_calls(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made,
+                           std::string path) {
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
+  std::vector<std::string> paths{std::move(path)};
+  FileLines files;
+  bool in_function = true;  // its comprehensions are functions, too, and it may have gone on since
+  for (std::size_t k = 0; k < calls.size() && !paths.empty(); ++k) {
+    const void* frame = in_function ? running_frame(program_frame(innermost), calls[k])
+                                    : frame_of_call(files, innermost, calls, k, paths.front());
+    const DeviceOwner owner = frame != nullptr ? tensor_behind(search, frame, paths) : DeviceOwner{};
+    if (owner.object != nullptr) return owner;
+    if (in_function && is_comprehension(calls[k])) continue;
+    in_function = false;
+    if (frame != nullptr || k + 1 == calls.size()) return {};
+    std::vector<std::string> outside;
+    for (const std::string& one : paths) {
+      std::ranges::copy(paths_in_caller(files, calls[k], calls[k + 1], one), std::back_inserter(outside));
+    }
+    paths = std::move(outside);
+  }
+  return {};
 }
 
 // The history of the tensor that a value has its device from.
@@ -93,16 +199,34 @@ trace::LineageId put_on(trace::LineageId parent, const trace::LineageNode& step)
   return lineage_id(nullptr, node_words(parent, step.site, step.op, step.device, trace::How::derived, step.calls));
 }
 
+// "x" of "x.device"; empty for any other expression.
+std::string owner_of_device(std::string_view expression) {
+  constexpr std::string_view kAfter = ".device";
+  if (!expression.ends_with(kAfter)) return "";
+  return std::string(expression.substr(0, expression.size() - kAfter.size()));
+}
+
+// "x" of a call with `device=x.device`, also where a variable has that device: `device=d` below `d = x.device`.
+std::string owner_at(const SourceLines& lines, const trace::Position& at) {
+  const std::string call = code_text(lines, at);
+  const std::string owner = device_owner(call);
+  const auto parts = owner.empty() ? call_text(call) : std::nullopt;
+  if (!parts) return owner;
+  for (const std::string& argument : parts->arguments) {
+    if (!argument.starts_with(kDeviceKeyword)) continue;
+    const std::string name = argument.substr(kDeviceKeyword.size());
+    return is_identifier(name) ? owner_of_device(only_value_above(lines, at.line, name)) : std::string();
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string device_owner(std::string_view call) {
-  constexpr std::string_view kBefore = "device=";
-  constexpr std::string_view kAfter = ".device";
   const auto parts = call_text(call);
   if (!parts) return "";
   for (const std::string& argument : parts->arguments) {
-    if (!argument.starts_with(kBefore) || !argument.ends_with(kAfter)) continue;
-    return argument.substr(kBefore.size(), argument.size() - kBefore.size() - kAfter.size());
+    if (argument.starts_with(kDeviceKeyword)) return owner_of_device(argument.substr(kDeviceKeyword.size()));
   }
   return "";
 }
@@ -110,11 +234,8 @@ std::string device_owner(std::string_view call) {
 DeviceOwner asked_for_device(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made) {
   const trace::Position at = runtime.recorder->site(made.site).user;
   FileLines files;
-  std::string path = device_owner(code_text(files.of(at.file), at));
-  const void* object = path.empty() ? nullptr : object_in_calls(innermost, made, path);
-  const c10::TensorImpl* tensor = object != nullptr ? search.tensor_at(object) : nullptr;
-  const bool known = tensor != nullptr && storage_of(tensor) != nullptr;
-  return known ? DeviceOwner{object, tensor, std::move(path)} : DeviceOwner{};
+  const std::string path = owner_at(files.of(at.file), at);
+  return path.empty() ? DeviceOwner{} : owner_in_calls(search, innermost, made, path);
 }
 
 const c10::TensorImpl* device_source(const ObjectSearch& search, const void* innermost,

@@ -173,6 +173,7 @@ void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
 void find_own_move(const Inquiry& inquiry, std::size_t operand);
+void find_own_move_unused(const Inquiry& inquiry, std::size_t operand);
 void find_moved_modules(const Inquiry& inquiry, std::size_t operand);
 void find_kept_beside(const Inquiry& inquiry, std::size_t operand);
 void find_moved_children(const Inquiry& inquiry, std::size_t operand);
@@ -244,6 +245,7 @@ void find_beside_move(const trace::OperandRecord& operand, std::size_t index, Ev
 void find_used_once(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_key_in_text(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_module_constant(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 // `site` is that of the operator that failed.
 void find_trace(const trace::OperandRecord& operand, std::size_t index, trace::SiteId site, EvidenceList& found);
 

@@ -35,6 +35,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_source_copied(inquiry, k);
   find_moved_siblings(inquiry, k);
   find_own_move(inquiry, k);
+  find_own_move_unused(inquiry, k);
   find_moved_children(inquiry, k);
   find_moved_parameters(inquiry, k);
   find_moved_modules(inquiry, k);
@@ -125,6 +126,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       find_beside_move(operands[k], k, evidence);
       if (!odd.odd(operands[k])) continue;
       find_trace(operands[k], k, failure.site, evidence);
+      find_module_constant(operands[k], k, evidence);
       find_cache_key_in_text(operands[k], k, evidence);
       find_cache_guard(operands[k], k, evidence);
       find_used_once(operands[k], k, evidence);

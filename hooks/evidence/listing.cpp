@@ -77,15 +77,14 @@ std::optional<Listing::Found> Listing::resolve(std::string expression) {
   return returned_by(attribute);
 }
 
-// `nets = [a, b]` above, in the same function, and what is put into it from there on: `nets.append(c)`. Where it begins
-// as something else, the last line that puts something there.
+// `nets = [a, b]` above, in the same function or outside of all, and what is put into it from there on:
+// `nets.append(c)`. Where it begins as something else, the last line that puts something there.
 std::optional<Listing::Found> Listing::stored_in_function(const std::string& name) {
   const int definition = enclosing_line(lines(), line_, "def ");
-  if (definition == 0) return std::nullopt;
   std::string puts;
   int put = 0;
   for (int k = line_ - 1; k > definition; --k) {
-    if (is_blank(lines()[k])) continue;
+    if (is_blank(lines()[k]) || (definition == 0 && enclosing_line(lines(), k, "def ") != 0)) continue;
     const std::string statement = statement_at(lines(), k);
     auto value = assigned_to(statement, name);
     if (!value) {

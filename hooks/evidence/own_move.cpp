@@ -2,7 +2,6 @@
 // or it moves what it keeps in place, and forgets one, as a module does that overrides cuda(). Read from the source of
 // the method.
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
+#include "hooks/evidence/own_parts.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
@@ -26,14 +26,6 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kSeveral = 2;  // lines of a method that does not say by its name that it moves its object
-constexpr std::array<std::string_view, 6> kMovers = {"to", "cuda", "cpu", "to_device", "move_to", "pin_memory"};
-
-bool is_mover(const void* code) {
-  const void* name = field<const void*>(code, code_members.name);
-  return code_arguments(code) >= 1 &&
-         std::ranges::any_of(kMovers, [name](std::string_view one) { return is_name(name, one); });
-}
-
 std::string_view value_of(std::string_view argument) {
   const std::size_t equals = argument.find('=');
   if (equals == argument.npos || !is_identifier(argument.substr(0, equals))) return argument;
@@ -43,7 +35,7 @@ std::string_view value_of(std::string_view argument) {
 // "x" and "data" of `self.data.to(x)`: what moves one attribute of the object.
 bool moves_attribute(std::string_view value, std::string_view self) {
   const std::string own = std::string(self) + ".";
-  return value.starts_with(own) && trace::calls_method(value, kMovers);
+  return value.starts_with(own) && trace::calls_method(value, kOwnMovers);
 }
 
 // Whether a call makes another object of the same type: `Batch(…)`, `type(self)(…)`, `cls(…)`, `replace(self, …)`.
@@ -141,48 +133,14 @@ std::optional<trace::Position> forgotten_by(const ObjectSearch& search, const vo
     const std::string statement = statement_at(files.of(at.file), at.line);
     const auto begin = statement.find(self + ".");
     if (begin == statement.npos || (found && found->line == at.line)) continue;
-    if (!trace::calls_method(std::string_view(statement).substr(begin), kMovers)) continue;
+    if (!trace::calls_method(std::string_view(statement).substr(begin), kOwnMovers)) continue;
     MovedOn moved(search, at);
     visit_links(const_cast<void*>(holder), moved);
     if (!moved.any) continue;
     found = at;
     ++count;
   }
-  return is_mover(code) || count >= kSeveral ? found : std::nullopt;
-}
-
-// An object, and what it calls an operand, or what that belongs to.
-struct Part {
-  const void* holder;
-  const void* name;
-};
-
-// The objects that are no modules, and the modules, that may move an operand by a method of their own: the nearest
-// first.
-std::vector<Part> parts_around(const Inquiry& inquiry, std::size_t operand) {
-  const ObjectSearch& search = inquiry.search;
-  std::vector<Part> parts;
-  std::uint32_t at = search.sighting(operand).place;
-  while (at != kNoPlace && !search.is_root(at) && search.place(at).link.kind != LinkKind::attribute) {
-    at = search.place(at).parent;
-  }
-  if (at != kNoPlace && !search.is_root(at)) {
-    const void* holder = search.place(search.place(at).parent).object;
-    if (!is_torch_module(holder)) parts.push_back({holder, search.place(at).link.name});
-  }
-  const auto add_attributes = [&](const void* object) {
-    for (const Holding& holding : search.holdings_of(object)) {
-      const bool attribute = holding.link.kind == LinkKind::attribute && !is_torch_module(holding.holder);
-      if (attribute) parts.push_back({holding.holder, holding.link.name});
-    }
-  };
-  add_attributes(inquiry.object_of(operand));
-  for (const Holding* at : inquiry.owners_of(operand)) {
-    add_attributes(at->holder);
-    const Holding* parent = search.parent_module(at->holder);
-    if (parent != nullptr) parts.push_back({parent->holder, parent->link.name});
-  }
-  return parts;
+  return is_own_mover(code) || count >= kSeveral ? found : std::nullopt;
 }
 
 // What a method makes, it may well make where it belongs.
@@ -197,7 +155,7 @@ bool find_in_methods(const Inquiry& inquiry, std::size_t operand, const Part& pa
     const void* code = code_of_function(function);
     if (code_arguments(code) < 1 || is_constructor(code)) continue;
     std::optional<trace::Position> position;
-    if (is_mover(code)) position = handed_on(code, part.holder, attribute);
+    if (is_own_mover(code)) position = handed_on(code, part.holder, attribute);
     if (!position) position = forgotten_by(inquiry.search, code, part.holder, attribute);
     if (!position) continue;
     inquiry.found.add(trace::EvidenceKind::left_by_own_move, operand, *position,

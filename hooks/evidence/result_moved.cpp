@@ -19,6 +19,16 @@ bool moves_to_accelerator(std::string_view value) {
   return moves(value) && value.find("cpu") == value.npos;
 }
 
+// Whether a statement computes with a moved copy of a variable: `self.model(ids.to(self.device))`.
+bool uses_moved(std::string_view statement, const std::string& variable) {
+  for (const std::string move : {".to(", ".cuda("}) {
+    const std::size_t at = statement.find(variable + move);
+    const bool whole = at != statement.npos && name_in(statement, variable, at) == at;
+    if (whole && statement.substr(at, statement.find(')', at) - at).find("cpu") == statement.npos) return true;
+  }
+  return false;
+}
+
 // The line behind a call, in the same function, that moves the first of the variables which the call gives a value.
 std::optional<trace::Position> moved_behind(const SourceLines& lines, const trace::Position& call) {
   const std::string statement = statement_at(lines, call.line);
@@ -29,6 +39,10 @@ std::optional<trace::Position> moved_behind(const SourceLines& lines, const trac
     const std::string value = assigned_to(statement_at(lines, line), variable).value_or("");
     if (!has_word(value, variable)) return std::nullopt;
     if (moves_to_accelerator(value)) return position_at(call.file, line, qualified_function(lines, line));
+  }
+  for (int line = end_of_statement(lines, call.line) + 1; line < end; ++line) {
+    if (is_blank(lines[line]) || !uses_moved(statement_at(lines, line), variable)) continue;
+    return position_at(call.file, line, qualified_function(lines, line));
   }
   return std::nullopt;
 }

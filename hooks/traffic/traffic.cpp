@@ -8,6 +8,7 @@
 
 #include "hooks/evidence/examine.h"
 #include "hooks/evidence/loader_site.h"
+#include "hooks/evidence/loop_site.h"
 #include "hooks/meetings/halt.h"
 #include "hooks/meetings/meeting.h"
 #include "hooks/meetings/silence.h"
@@ -136,6 +137,7 @@ trace::TrafficPayload* write(const ThreadState& state, Event event,
   if (event.kind == trace::TrafficKind::unpinned_copy && event.cause == trace::SiteId::none) {
     event.cause = loader_site(operands, frames);
   }
+  if (event.kind == trace::TrafficKind::wait && !is_foreign(event.site)) event.cause = loop_site(event.site.id);
   trace::TrafficPayload fixed{};
   fixed.bytes = event.bytes;
   fixed.steps = 1;

@@ -59,6 +59,44 @@ bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& find
          class_of(arrival.at) != class_of(taken) && split_assignment(taken.statement());
 }
 
+// Whether a line goes through something, by a loop or in a comprehension.
+bool goes_through(const Frame& place) {
+  return is_loop(place) || place.statement().find(" for ") != std::string::npos;
+}
+
+// The line that a DataLoader gave to what is made by a step: its own code, or a function that it calls.
+const Frame* drawn_in_step(const LineageStep& step, const Finding& finding) {
+  constexpr std::string_view kLoaders = "/torch/utils/data/";
+  if (!is_changeable(step.at, finding)) return nullptr;
+  if (step.innermost.file.find(kLoaders) != std::string::npos) return &step.at;
+  if (step.calls.empty() || !goes_through(step.calls.front())) return nullptr;
+  const std::string_view function = step.at.function;
+  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  const bool by_name = step.calls.front().statement().find(called) != std::string::npos;
+  return step.how == trace::How::derived && !by_name && !is_running(step.at, finding) ? &step.calls.front() : nullptr;
+}
+
+// The same, of data that the program keeps in a variable: `taken` is where it got them, before any loader.
+const Frame* drawn_from_kept(const Operand& odd, const Frame& taken, const Finding& finding) {
+  for (auto step = odd.lineage.begin(); step != odd.lineage.end(); ++step) {
+    const Frame* drawn = drawn_in_step(*step, finding);
+    if (drawn == nullptr) continue;
+    const auto is_older = [&](const LineageStep& other) { return same_line(other.at, taken); };
+    return std::any_of(step + 1, odd.lineage.end(), is_older) ? drawn : nullptr;
+  }
+  return nullptr;
+}
+
+Explanation of_drawn(const Frame& drawn, const Pair& pair, const Finding& finding) {
+  const std::string edit = is_loop(drawn) ? "" : assigned_after_move(drawn, device_at(drawn, pair.wanted, finding));
+  return Explanation{cause_at(drawn, pair.odd,
+                              "This line takes the data that " + mention(pair.odd) +
+                                  " is made of from a loader, on the CPU, and nothing moves it."),
+                     Fix{drawn.file, drawn.line,
+                         "Move it to " + pair.wanted.device + " where it is taken" +
+                             (edit.empty() ? ", behind this line." : ": `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> data_not_moved(const Finding& finding) {
@@ -67,6 +105,7 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
+  if (const Frame* drawn = drawn_from_kept(pair->odd, taken->at, finding)) return of_drawn(*drawn, *pair, finding);
   const Frame* loop = drawn_by_loop(pair->odd, *arrival, taken->at);
   const bool made = is_entry_of_data(*arrival, taken->at) || is_made_of_data(pair->odd, taken->at, finding);
   if (loop == nullptr && !made) return std::nullopt;

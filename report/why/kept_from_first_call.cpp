@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/decision.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -30,6 +31,18 @@ bool is_taken_from_weight(const LineageStep& stored, const LineageStep& arrival,
 // by the next call.
 bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& arrival) {
   return stored.how == trace::How::derived && !same_function(stored.at, arrival.at) && is_cached_at(odd, stored.at);
+}
+
+// `batch = memory.sample(4)` in a function that still runs, where `sample` returns what it computes: a line that begins
+// with `return` gives it to nobody but its caller.
+bool was_just_returned(const Operand& odd, const LineageStep& stored, const Finding& finding) {
+  const std::string_view function = stored.at.function;
+  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  if (!statement_of(stored.at.statement()).starts_with("return ") || is_running(stored.at, finding)) return false;
+  return std::ranges::any_of(odd.evidence, [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::bound_at && is_running(one.at, finding) &&
+           one.at.statement().find(called) != std::string::npos;
+  });
 }
 
 // A variable of a function that still runs got it from a call in the line that its making was called from; or a
@@ -114,7 +127,10 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
                               !is_changeable(arrival->at, finding) || made_like_another(stored->at) ||
                               is_taken_from_weight(*stored, *arrival, finding) || memo;
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
-  if (guard == nullptr && was_just_made(pair->odd, *arrival, finding)) return std::nullopt;
+  if (guard == nullptr &&
+      (was_just_made(pair->odd, *arrival, finding) || was_just_returned(pair->odd, *stored, finding))) {
+    return std::nullopt;
+  }
   if (guard != nullptr) return used_again(*guard, *stored, *pair);
   if (is_kept_for_good(pair->odd, finding)) return std::nullopt;
   const Evidence* kept = kept_at(pair->odd, *stored, finding);

@@ -41,6 +41,17 @@ Explanation read_one_by_one(const Frame& where, const std::string& device) {
           Fix{where.file, where.line, "Leave them on " + device + ": `torch.stack()` of the same list."}};
 }
 
+// `for start, end in zip(offsets[:-1], offsets[1:]):`, whose variables are elements of a tensor.
+Explanation taken_by_loop(const Frame& loop, const Finding& finding, const std::string& device) {
+  return {
+      RootCause{loop.file, loop.line, loop.function, "",
+                "This loop takes its numbers out of a tensor on " + device + " one by one. " + finding.traffic->taker +
+                    " in " + short_place(*finding.where) +
+                    " takes each as a Python number, and the host waits for it."},
+      Fix{loop.file, loop.line,
+          "Bring them to the host all at once, before the loop: go through what `.tolist()` gives of that tensor."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> number_on_device(const Finding& finding) {
@@ -53,6 +64,7 @@ std::optional<Explanation> number_on_device(const Finding& finding) {
   if (!finding.operands.empty()) {
     const Operand& number = finding.operands.front();
     device = number.device;
+    if (finding.traffic->copy) return taken_by_loop(*finding.traffic->copy, finding, device);
     if (const Frame* made = maker_of(number, *finding.where)) {
       cause = RootCause{made->file, made->line, made->function, "",
                         "This line makes one number on " + device + ". " + finding.traffic->taker + " in " +
