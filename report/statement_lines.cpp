@@ -7,36 +7,20 @@
 #include <vector>
 
 #include "report/call_text.h"
+#include "trace/line_brackets.h"
 
 namespace devsan::report {
 namespace {
-
-constexpr int kMaxLines = 24;  // as many as are kept
 
 // Follows brackets and strings from line to line.
 class Joiner {
  public:
   // False where a string stays open, as one of several lines does.
   bool add(std::string_view line) {
-    char quote = '\0';
-    std::size_t end = line.size();
-    for (std::size_t at = 0; at < line.size(); ++at) {
-      const char c = line[at];
-      if (quote != '\0') {
-        if (c == '\\') ++at;
-        if (c == quote) quote = '\0';
-        continue;
-      }
-      if (c == '#') {
-        end = at;
-        break;
-      }
-      if (c == '"' || c == '\'') quote = c;
-      if (std::string_view("([{").find(c) != std::string_view::npos) ++open_;
-      if (std::string_view(")]}").find(c) != std::string_view::npos) --open_;
-    }
-    append(line.substr(0, end));
-    return quote == '\0';
+    const trace::LineBrackets brackets = trace::brackets_of(line);
+    open_ += brackets.opened;
+    append(line.substr(0, brackets.code_end));
+    return !brackets.in_string;
   }
   bool open() const { return open_ > 0; }
   std::string take_text() { return std::move(text_); }
@@ -84,7 +68,7 @@ void join_lines(Frame& frame, const std::function<std::string_view(int line)>& l
   Joiner joiner;
   if (frame.source.empty() || !joiner.add(frame.source) || !joiner.open()) return;
   for (int line = frame.line + 1; joiner.open(); ++line) {
-    if (line >= frame.line + kMaxLines || !joiner.add(line_of(line))) return;
+    if (line >= frame.line + trace::kMaxStatementLines || !joiner.add(line_of(line))) return;
   }
   frame.joined = joiner.take_text();
   frame.later_lines = joiner.take_lines();

@@ -206,29 +206,25 @@ std::string owner_of_device(std::string_view expression) {
   return std::string(expression.substr(0, expression.size() - kAfter.size()));
 }
 
-// "x" of a call with `device=x.device`, also where a variable has that device: `device=d` below `d = x.device`.
+// "x.device" of a call with `device=x.device`; empty for other calls.
+std::string device_argument(std::string_view call) {
+  const auto parts = call_text(call);
+  if (!parts) return "";
+  const auto given =
+      std::ranges::find_if(parts->arguments, [](const auto& one) { return one.starts_with(kDeviceKeyword); });
+  return given != parts->arguments.end() ? given->substr(kDeviceKeyword.size()) : std::string();
+}
+
+// "x" of such a call, also where a variable has that device: `device=d` below `d = x.device`.
 std::string owner_at(const SourceLines& lines, const trace::Position& at) {
-  const std::string call = code_text(lines, at);
-  const std::string owner = device_owner(call);
-  const auto parts = owner.empty() ? call_text(call) : std::nullopt;
-  if (!parts) return owner;
-  for (const std::string& argument : parts->arguments) {
-    if (!argument.starts_with(kDeviceKeyword)) continue;
-    const std::string name = argument.substr(kDeviceKeyword.size());
-    return is_identifier(name) ? owner_of_device(only_value_above(lines, at.line, name)) : std::string();
-  }
-  return "";
+  const std::string device = device_argument(code_text(lines, at));
+  return owner_of_device(is_identifier(device) ? only_value_above(lines, at.line, device) : device);
 }
 
 }  // namespace
 
 std::string device_owner(std::string_view call) {
-  const auto parts = call_text(call);
-  if (!parts) return "";
-  for (const std::string& argument : parts->arguments) {
-    if (argument.starts_with(kDeviceKeyword)) return owner_of_device(argument.substr(kDeviceKeyword.size()));
-  }
-  return "";
+  return owner_of_device(device_argument(call));
 }
 
 DeviceOwner asked_for_device(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made) {

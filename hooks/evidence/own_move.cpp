@@ -26,6 +26,7 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kSeveral = 2;  // lines of a method that does not say by its name that it moves its object
+
 std::string_view value_of(std::string_view argument) {
   const std::size_t equals = argument.find('=');
   if (equals == argument.npos || !is_identifier(argument.substr(0, equals))) return argument;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "hooks/source/python_statements.h"
 #include "trace/words.h"
 
 namespace devsan::hooks {
@@ -20,18 +21,13 @@ bool is_quote(char c) noexcept {
   return c == '"' || c == '\'';
 }
 
-std::size_t end_of_string(std::string_view text, std::size_t begin) noexcept {
-  std::size_t at = begin + 1;
-  while (at < text.size() && text[at] != text[begin]) at += text[at] == '\\' ? 2 : 1;
-  return std::min(at + 1, text.size());
-}
-
 // Words, strings and single characters; no blanks.
 Tokens tokens_of(std::string_view text) {
   Tokens tokens;
+  int lines = 0;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at + 1;
-    if (is_quote(text[at])) end = end_of_string(text, at);
+    if (is_quote(text[at])) end = std::min(end_of_string(text, at, lines), text.size());
     if (trace::is_word(text[at])) {
       while (end < text.size() && trace::is_word(text[end])) ++end;
     }

@@ -8,35 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "hooks/process/runtime.h"
+#include "trace/line_brackets.h"
 
 namespace devsan::hooks {
-
-namespace {
-
-// How many brackets a line leaves open, fewer than none where it closes more; nothing where a string goes on behind it.
-std::optional<int> opened_brackets(std::string_view line) noexcept {
-  int open = 0;
-  char quote = '\0';
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const char c = line[at];
-    if (quote != '\0') {
-      if (c == '\\') ++at;
-      if (c == quote) quote = '\0';
-      continue;
-    }
-    if (c == '#') break;
-    if (c == '"' || c == '\'') quote = c;
-    if (std::string_view("([{").find(c) != std::string_view::npos) ++open;
-    if (std::string_view(")]}").find(c) != std::string_view::npos) --open;
-  }
-  return quote == '\0' ? std::optional(open) : std::nullopt;
-}
-
-}  // namespace
 
 SourceFiles::~SourceFiles() {
   unmap();
@@ -80,11 +57,10 @@ bool SourceFiles::map(trace::StringId file) noexcept {
 
 void SourceFiles::keep(trace::StringId file, int line) noexcept {
   int open = 0;
-  for (int k = line; k < line + kMaxStatementLines; ++k) {
-    const auto brackets = opened_brackets(text(file, k, true));
-    if (!brackets) return;
-    open += *brackets;
-    if (open <= 0) return;
+  for (int k = line; k < line + trace::kMaxStatementLines; ++k) {
+    const trace::LineBrackets brackets = trace::brackets_of(text(file, k, true));
+    open += brackets.opened;
+    if (brackets.in_string || open <= 0) return;
   }
 }
 

@@ -35,7 +35,6 @@ class SourceFiles {
  private:
   static constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
   static constexpr std::size_t kMaxLineBytes = 1024;
-  static constexpr int kMaxStatementLines = 24;
 
   std::string_view text(trace::StringId file, int line, bool keep) noexcept;
   bool map(trace::StringId file) noexcept;
