@@ -123,7 +123,7 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const bool memo = is_memo(pair->odd, *stored, *arrival);
   if (guard == nullptr && !memo && !is_kept(pair->odd)) return std::nullopt;
   // A factory without a device would make it on the CPU in every call: that is another mistake.
-  const bool follows_device = arrival->how != trace::How::created || names_device(arrival->at) ||
+  const bool follows_device = arrival->how != trace::How::created || names_device(asking_step(pair->odd).at) ||
                               !is_changeable(arrival->at, finding) || made_like_another(stored->at) ||
                               is_taken_from_weight(*stored, *arrival, finding) || memo;
   if (is_constructor(stored->at) || !follows_device) return std::nullopt;
