@@ -56,6 +56,10 @@ constexpr bool refused_by_numpy(std::string_view message) {
   return message.find(kNumpyRefused) != message.npos;
 }
 
+// What torch says of a collective on tensors of a device that no backend of the process group is for: "… device type
+// cpu".
+inline constexpr std::string_view kGroupRefused = "No backend type associated with device type ";
+
 // What torch says of a tensor that is to be pinned, and is not on the host.
 inline constexpr std::string_view kPinningRefused = "only dense CPU tensors can be pinned";
 

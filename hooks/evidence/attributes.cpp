@@ -145,7 +145,8 @@ std::vector<Candidate> stores_by_computed_name(const Inquiry& inquiry) {
 }
 
 std::string type_and(const void* holder, const std::string& path) {
-  return std::string(type_name(holder)) + path;
+  const char* name = is_type(holder) ? field<const char*>(holder, kTypeName) : nullptr;
+  return std::string(name != nullptr ? std::string_view(name) : type_name(holder)) + path;
 }
 
 // The only line of a module's constructors that stores an attribute, be it None.

@@ -154,19 +154,23 @@ std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, c
   return named.place() ? binding_at(inquiry, operand, *named.place()) : std::nullopt;
 }
 
-std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {
+Bindings bindings_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {
   Variable variable{root.frame, root.link.name, root.link.kind == LinkKind::global};
   for (int hops = 0; variable.name != nullptr && hops < kMaxFrames; ++hops) {
     Stores stores = stores_of(inquiry, variable);
     if (!stores.handed_in) {
       leave_out_running_statement(stores.candidates, inquiry, operand, variable.frame);
-      const auto position = choose(inquiry, operand, stores.candidates);
-      if (!position) return std::nullopt;
-      return Binding{*position, text_of(variable.name)};
+      return {variable.frame, text_of(variable.name), std::move(stores.candidates)};
     }
     variable = in_callers(variable.frame, root.object);
   }
-  return std::nullopt;
+  return {};
+}
+
+std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {
+  Bindings bindings = bindings_at(inquiry, operand, root);
+  const auto position = choose(inquiry, operand, bindings.lines);
+  return position ? std::optional(Binding{*position, std::move(bindings.name)}) : std::nullopt;
 }
 
 void find_binding(const Inquiry& inquiry, std::size_t operand) {

@@ -66,9 +66,20 @@ std::string device_known(const SourceLines& lines, int line) {
   return "";
 }
 
+// "windows.device", where the function that fails makes the call, and has `windows`, which its result meets there, by
+// then; else empty.
+std::string device_of_met(const SourceLines& lines, const trace::Position& call, const Met& met) {
+  const Definition around = definition_around(lines, call.line);
+  if (met.variable.empty() || around.line == 0 || !same_function(call, met.at)) return "";
+  const bool known = parameter_of(around.text, met.variable).has_value() ||
+                     !assignments_of(lines, met.variable, around.line + 1, call.line).empty();
+  return known ? met.variable + ".device" : "";
+}
+
 }  // namespace
 
-void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found) {
+void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found,
+                              const Met& met) {
   const std::vector<trace::Position> frames = call_frames(at, calls);
   SourceFiles files;
   SourceFiles caller_files;
@@ -80,15 +91,18 @@ void find_call_without_device(const trace::Position& at, std::uint32_t calls, st
     const SourceLines caller(caller_files.whole(frames[k].file));
     const auto call = call_text(code_text(caller, frames[k]));
     if (!call || given_for(*parameter, *call, definition.bound).by != Given::By::standard) continue;
-    const std::string known = device_known(caller, frames[k].line);
+    std::string known = device_known(caller, frames[k].line);
+    // Any other default is a device, or says how the function finds one.
+    if (known.empty() && parameter->standard == "None") known = device_of_met(caller, frames[k], met);
     if (known.empty()) continue;
     return found.add(trace::EvidenceKind::device_not_given_at, index, frames[k], parameter->name + "=" + known);
   }
 }
 
-void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
+void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, const Met& met,
+                           EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines&) {
-    find_call_without_device(made, node.calls, index, found);
+    find_call_without_device(made, node.calls, index, found, met);
     return node.how == trace::How::derived;
   });
 }

@@ -64,10 +64,19 @@ bool binds_in_loop(std::string_view statement, const std::string& name) {
   return false;
 }
 
+// `device_of(batch)`, `self.get_device()`: a function that is named for it computes a device.
+bool computes_device(std::string_view value) {
+  const auto call = call_text(value);
+  const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
+  if (!call || call->callee == "torch.device" || !std::ranges::all_of(call->callee, of_path)) return false;
+  return call->callee.substr(call->callee.rfind('.') + 1).find("device") != std::string::npos;
+}
+
 // `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
-// "cuda", which is no number; or an attribute that says a device; or the weights of a model.
+// "cuda", which is no number; or an attribute that says a device; or the weights of a model; or a function named for
+// it.
 bool decides_place(std::string_view value) {
-  if (asks_weights(value)) return true;
+  if (asks_weights(value) || computes_device(value)) return true;
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
     if (value.find(literal) != value.npos) return true;
   }

@@ -68,6 +68,9 @@ struct Inquiry {
 
 bool all_on_accelerators(const Inquiry& inquiry);
 
+// The parameter or buffer that an operand is, shares its memory with, or was computed from; null without one.
+const Holding* weight_behind(const Inquiry& inquiry, std::size_t operand);
+
 bool same_line(const trace::Position& a, const trace::Position& b) noexcept;
 bool same_function(const trace::Position& a, const trace::Position& b) noexcept;
 
@@ -96,6 +99,13 @@ struct Binding {
   std::string name;
 };
 std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
+// All lines that may have given it that value, in a function that has not returned; empty where there is none.
+struct Bindings {
+  const void* frame = nullptr;
+  std::string name;
+  std::vector<Candidate> lines;
+};
+Bindings bindings_at(const Inquiry& inquiry, std::size_t operand, const Place& root);
 // The same of a variable that a running function sees by this name.
 std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
                                   std::string_view variable);
@@ -209,6 +219,7 @@ void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
 void find_result_moved(const Inquiry& inquiry, std::size_t operand);
 void find_twin(const Inquiry& inquiry, std::size_t operand);
+void find_handed_back(const Inquiry& inquiry, std::size_t operand);
 void find_array_beside(const Inquiry& inquiry, std::size_t operand);
 void find_told_beside(const Inquiry& inquiry, std::size_t operand);
 void find_restored(const Inquiry& inquiry, std::size_t operand);
@@ -237,10 +248,17 @@ using ComputesDevice = std::function<bool(const trace::Position& at, std::string
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found,
                         const ComputesDevice& computes_device = nullptr);
 void find_filling(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_taken_from_maker(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found);
+// The line that fails, and a variable that has a tensor which an operand meets there; empty where it has no name.
+struct Met {
+  trace::Position at{};
+  std::string variable;
+};
 // Of the calls that led to a line, the one that leaves a device out.
-void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found);
-void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_call_without_device(const trace::Position& at, std::uint32_t calls, std::size_t index, EvidenceList& found,
+                              const Met& met = {});
+void find_device_not_given(const trace::OperandRecord& operand, std::size_t index, const Met& met, EvidenceList& found);
 void find_beside_move(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_used_once(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);

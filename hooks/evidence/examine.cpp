@@ -7,6 +7,7 @@
 #include "hooks/names/names.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/python_frames.h"
+#include "hooks/source/python_text.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::hooks {
@@ -17,6 +18,17 @@ trace::OddOperands odd_among(std::span<const trace::OperandRecord> operands, con
   const auto text = [](trace::StringId id) { return runtime.recorder->string(id); };
   return trace::OddOperands(text(runtime.recorder->operator_name(failure.op)), text(failure.message), operands, text,
                             [&](trace::DeviceSlot slot) { return text(runtime.recorder->device_name(slot)); });
+}
+
+// A tensor with a name of its own among those that are right.
+Met met_by_odd(std::span<const trace::OperandRecord> operands, const trace::OddOperands& odd, trace::SiteId site) {
+  Met met{runtime.recorder->site(site).user, ""};
+  for (const trace::OperandRecord& one : operands) {
+    const std::string_view name = runtime.recorder->string(one.name);
+    const bool variable = one.name_kind == trace::NameKind::local && is_identifier(name);
+    if (variable && one.device == odd.wanted() && !odd.odd(one)) met.variable = name;
+  }
+  return met;
 }
 
 void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
@@ -69,6 +81,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_array_beside(inquiry, k);
   find_result_moved(inquiry, k);
   find_twin(inquiry, k);
+  find_handed_back(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.
@@ -88,6 +101,8 @@ void collect_of_other(const Inquiry& inquiry, std::size_t k) {
   find_returned(inquiry, k);
   find_collected(inquiry, k);
   find_restored(inquiry, k);
+  find_ancestor(inquiry, k);
+  find_handed_back(inquiry, k);
 }
 
 void collect(const Inquiry& inquiry, const Failure& failure) {
@@ -102,9 +117,8 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
 
 }  // namespace
 
-void examine(const void* thread, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept {
+void examine(const void* innermost, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept {
   try {
-    const void* innermost = current_frame(thread);
     ObjectSearch search(operands.records(), operands.identities(), failure.site);
     search.run(innermost);
     give_names(search, operands.records(), operands.identities(), failure.site);
@@ -121,6 +135,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
                   EvidenceList& evidence) noexcept {
   try {
     const trace::OddOperands odd = odd_among(operands, failure);
+    const Met met = met_by_odd(operands, odd, failure.site);
     for (std::size_t k = 0; k < operands.size(); ++k) {
       find_device_source(operands[k], k, evidence);
       find_beside_move(operands[k], k, evidence);
@@ -130,8 +145,9 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       find_cache_key_in_text(operands[k], k, evidence);
       find_cache_guard(operands[k], k, evidence);
       find_used_once(operands[k], k, evidence);
-      find_device_not_given(operands[k], k, evidence);
+      find_device_not_given(operands[k], k, met, evidence);
       find_filling(operands[k], k, evidence);
+      find_taken_from_maker(operands[k], k, evidence);
     }
   } catch (const std::exception&) {  // evidence is worth no failure
   }

@@ -14,9 +14,9 @@ struct Failure {
   trace::StringId message;
 };
 
-// Fills in names of operands and adds evidence, from the frames of `thread` (a PyThreadState), which made the
-// call. With the GIL held (PythonSection). What needs more memory than there is stays unknown.
-void examine(const void* thread, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept;
+// Fills in names of operands and adds evidence, from the frames that made the call, `innermost` and those outside it.
+// With the GIL held (PythonSection). What needs more memory than there is stays unknown.
+void examine(const void* innermost, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept;
 
 // Adds what the text of the source files tells of the operands. Needs no Python.
 void examine_text(const Failure& failure, std::span<const trace::OperandRecord> operands,

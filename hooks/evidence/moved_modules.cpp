@@ -103,6 +103,22 @@ std::size_t mentioned(std::string_view text, const std::vector<std::string>& nam
   return static_cast<std::size_t>(std::ranges::count_if(names, named));
 }
 
+// `if "adapter" in name:` inside of the loop that moves what it goes through: what has another name, or is of another
+// type, is not moved. None where the line is moved under no such condition.
+std::optional<trace::Position> chosen_by(const trace::Position& moved) {
+  const auto loop = loop_around(moved);
+  if (!loop) return std::nullopt;
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  const int condition = enclosing_line(lines, moved.line, "if ");
+  if (condition <= loop->line) return std::nullopt;
+  const std::string text = statement_at(lines, condition);
+  const bool by_kind = text.find('"') != text.npos || text.find('\'') != text.npos ||
+                       call_in(text, "isinstance") != text.npos || call_in(text, "hasattr") != text.npos;
+  if (!by_kind) return std::nullopt;
+  return position_at(moved.file, condition, qualified_function(lines, condition));
+}
+
 // The line itself names several: `nn.ModuleList([a, b]).to(device)`, `a, b = a.to(device), b.to(device)`.
 std::optional<Listing::Found> named_where_moved(const trace::Position& moved, const std::vector<std::string>& names) {
   SourceFiles files;
@@ -118,7 +134,7 @@ class LeftOut {
 
   // From the module that owns the operand outwards, until the others around it were moved by a list.
   void find() {
-    for (const Holding* at : inquiry_.owners_of(operand_)) {
+    for (const Holding* at : inquiry_.search.outwards(weight_behind(inquiry_, operand_))) {
       const void* module = at->holder;
       own_.push_back(module);
       const Holding* parent = inquiry_.search.parent_module(module);
@@ -169,6 +185,13 @@ class LeftOut {
     const trace::Position moved = runtime.recorder->site(move->node.site).user;
     auto listed = named_where_moved(moved, move->names);
     if (!listed) listed = Listing(moved, move->node.calls).find();
+    if (!listed && move->names.size() >= kSeveral) {
+      if (const auto condition = chosen_by(moved)) {
+        inquiry_.found.add(trace::EvidenceKind::modules_moved_at, operand_, moved, move->names.front());
+        inquiry_.found.add(trace::EvidenceKind::modules_chosen_at, operand_, *condition, own_name_);
+        return true;
+      }
+    }
     if (!listed || mentioned(listed->text, move->names) == 0 || mentioned(listed->text, names_) != 0) return false;
     inquiry_.found.add(trace::EvidenceKind::modules_moved_at, operand_, moved, move->names.front());
     inquiry_.found.add(trace::EvidenceKind::modules_listed_at, operand_, listed->at, own_name_);

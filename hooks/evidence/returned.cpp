@@ -16,6 +16,7 @@
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
 
@@ -149,22 +150,6 @@ const void* own_method(const void* frame, std::string_view callee) {
     if (is_name(field<const void*>(code, code_members.name), callee.substr(kSelf.size()))) return code;
   }
   return nullptr;
-}
-
-// "self.feed" and "self.norm" of `x + self.feed(self.norm(x))`.
-std::vector<std::string> callees_in(std::string_view text) {
-  std::vector<std::string> callees;
-  const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
-  for (std::size_t begin = 0; begin < text.size() && callees.size() < kMaxCalls; ++begin) {
-    if (!trace::is_word(text[begin]) || (begin > 0 && (of_path(text[begin - 1]) || text[begin - 1] == ')'))) continue;
-    std::size_t end = begin;
-    while (end < text.size() && (of_path(text[end]) || text[end] == '[')) {
-      const std::size_t closing = text[end] == '[' ? closing_of(text, end) : end;
-      end = closing == text.npos ? text.size() : closing + 1;
-    }
-    if (text.substr(std::min(end, text.size())).starts_with('(')) callees.emplace_back(text.substr(begin, end - begin));
-  }
-  return callees;
 }
 
 struct Statement {

@@ -160,9 +160,31 @@ void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::
   inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, listed->at, name);
 }
 
+// `ready[name] = value`, beside `ready[name] = value.to(where)` in another branch of the same function.
+std::optional<trace::Position> put_as_it_is(const trace::Position& moved) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  const auto stored = entry_stored(statement_at(lines, moved.line));
+  const std::string value = stored ? stored->value : "";
+  const std::size_t move = std::min(value.find(".to("), value.find(".cuda("));
+  const int definition = enclosing_line(lines, moved.line, "def ");
+  if (move == value.npos || !is_identifier(value.substr(0, move)) || definition == 0) return std::nullopt;
+  const int end = end_of_function(lines, moved.line);
+  for (int k = definition + 1; k <= end; ++k) {
+    const bool stores = k != moved.line && lines[k].find(stored->container) != std::string_view::npos;
+    const auto other = stores ? entry_stored(statement_at(lines, k)) : std::nullopt;
+    if (!other || other->container != stored->container || other->key != stored->key) continue;
+    if (other->value == value.substr(0, move)) return position_at(moved.file, k, qualified_function(lines, k));
+  }
+  return std::nullopt;
+}
+
 void add(const Inquiry& inquiry, std::size_t operand, trace::SiteId site, const Link& link, const void* holder) {
   const trace::Position moved = runtime.recorder->site(site).user;
   inquiry.found.add(trace::EvidenceKind::sibling_moved, operand, moved, written(link));
+  if (const auto at = put_as_it_is(moved)) {
+    inquiry.found.add(trace::EvidenceKind::put_as_it_is_at, operand, *at, written(link));
+  }
   add_names_listed(inquiry, operand, moved, link);
   find_put_beside(inquiry, operand, moved);
   if (holder == nullptr) return;

@@ -19,25 +19,6 @@ namespace {
 
 using Tags = std::unordered_set<std::uint32_t>;
 
-// The parameter or buffer that an operand is, shares its memory with, or was computed from; null without one.
-const Holding* weight_behind(const Inquiry& inquiry, std::size_t operand) {
-  if (const Holding* owner = inquiry.owner_of(operand)) return owner;
-  const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
-  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
-  const Holding* computed = nullptr;
-  const trace::LineageNode newest = runtime.recorder->lineage(inquiry.operands[operand].lineage);
-  for (const auto& [object, holding] : inquiry.search.owned()) {
-    const c10::TensorImpl* weight = inquiry.search.tensor_at(object);
-    const c10::StorageImpl* other = weight != nullptr ? storage_of(weight) : nullptr;
-    if (other == nullptr) continue;
-    if (other == storage) return &holding;
-    const bool made_of = newest.how == trace::How::derived && newest.parent != trace::LineageId::none &&
-                         newest.parent == origin_table().find(other);
-    if (made_of) computed = &holding;
-  }
-  return computed;
-}
-
 // A copy of one of the weights, made to be used where the operand is missed; it is not the module that was moved.
 bool brings_weight(const Inquiry& inquiry, std::size_t operand, const trace::LineageNode& node, const Tags& weights) {
   return node.how == trace::How::moved && inquiry.is_wanted(operand, node.device) &&
@@ -92,6 +73,24 @@ bool brings_several(const Inquiry& inquiry, std::size_t operand, const Tags& wei
 }
 
 }  // namespace
+
+const Holding* weight_behind(const Inquiry& inquiry, std::size_t operand) {
+  if (const Holding* owner = inquiry.owner_of(operand)) return owner;
+  const c10::TensorImpl* tensor = inquiry.identities[operand].tensor;
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const Holding* computed = nullptr;
+  const trace::LineageNode newest = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  for (const auto& [object, holding] : inquiry.search.owned()) {
+    const c10::TensorImpl* weight = inquiry.search.tensor_at(object);
+    const c10::StorageImpl* other = weight != nullptr ? storage_of(weight) : nullptr;
+    if (other == nullptr) continue;
+    if (other == storage) return &holding;
+    const bool made_of = newest.how == trace::How::derived && newest.parent != trace::LineageId::none &&
+                         newest.parent == origin_table().find(other);
+    if (made_of) computed = &holding;
+  }
+  return computed;
+}
 
 void find_weight_brought(const Inquiry& inquiry, std::size_t operand) {
   const std::vector<const Holding*> owners = inquiry.search.outwards(weight_behind(inquiry, operand));

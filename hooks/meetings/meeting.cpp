@@ -20,6 +20,7 @@
 #include "hooks/operators/device_messages.h"
 #include "hooks/operators/generator_state.h"
 #include "hooks/operators/operand_list.h"
+#include "hooks/operators/process_group.h"
 #include "hooks/operators/thrown_exception.h"
 #include "hooks/origins/backward.h"
 #include "hooks/origins/gradient_check.h"
@@ -178,11 +179,12 @@ struct Details {
   trace::OperatorId op = trace::OperatorId::none;
   trace::SiteId site = trace::SiteId::none;
   trace::SiteId fallback = trace::SiteId::none;  // shown where the thread has no Python frames
+  const void* innermost = nullptr;               // of frames that an exception has left; null: the thread's own
 };
 
 trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details, OperandList& operands,
                                      const EvidenceList& evidence) noexcept {
-  const Stack stack(state, details.fallback);
+  const Stack stack = details.innermost != nullptr ? Stack(details.innermost) : Stack(state, details.fallback);
   trace::FrameRecord forward[2];
   std::size_t forward_count = 0;
   if (state.backward_depth != 0) forward_count = frames_of_site(forward_origin(state).site, forward);
@@ -257,7 +259,8 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   const Failure failure{details.op, details.site, details.message};
   if (raised && !no_memory && searched != nullptr) {
     const PythonSection section;
-    examine(searched, failure, operands, evidence);
+    const void* innermost = details.innermost != nullptr ? details.innermost : current_frame(searched);
+    examine(innermost, failure, operands, evidence);
   }
   if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);
@@ -317,6 +320,7 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
   const trace::StringId message = state.device_error;
   state.device_error = trace::StringId::none;
   if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
+  add_device_of_group(runtime.recorder->string(message), operands);
   Details details;
   details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
   details.message = message;
@@ -359,6 +363,21 @@ void note_error(std::string_view message) noexcept {
   }
   if (!operands.records().empty()) details.flags &= ~unsigned{trace::kNoOperands};
   expect_handling(state, record(state, details, operands, searched));
+}
+
+void record_left(ThreadState& state, std::string_view message, const void* innermost, OperandList& operands) noexcept {
+  const DeviceComplaint complaint = device_complaint(message);
+  if (complaint == DeviceComplaint::none || (complaint == DeviceComplaint::possible && !operands.mixed())) return;
+  const auto known = [&] { return runtime.recorder->string(state.unhandled->message); };
+  if (state.unhandled != nullptr && (contains(message, known()) || contains(known(), message))) return;
+  Details details;
+  details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
+  details.message = runtime.recorder->intern_string(message);
+  details.site = call_site(state.caches, innermost, true).id;
+  details.innermost = innermost;
+  const Recorded recorded = record(state, details, operands, python_thread(state));
+  if (recorded.loud) halt_unless_handled(recorded.meeting, false);
+  watch_exit();
 }
 
 void note_uncaught(ThreadState& state) noexcept {

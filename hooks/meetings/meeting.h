@@ -35,6 +35,11 @@ bool may_take_gil(const ThreadState& state, const void* caller) noexcept;
 // calls past the wrappers are not missed.
 void note_error(std::string_view message) noexcept;
 
+// An exception that torch's own Python code has raised, without an operator, has left all frames: those from
+// `innermost` outwards, in the layout of running ones (TracebackFrames). Kept when `message` is a complaint about
+// devices. Busy, and with the GIL (PythonSection).
+void record_left(ThreadState& state, std::string_view message, const void* innermost, OperandList& operands) noexcept;
+
 // No frame of the thread catches the exception that it has just thrown, so that the process ends at once. Kept when
 // that is a complaint about devices that an operator made.
 void note_uncaught(ThreadState& state) noexcept;

@@ -26,7 +26,8 @@ std::string next_step(std::string_view text) {
 // "[3]" and "['key']" for `[k]`, by what the variable is; the step as it is for any other.
 std::string with_value(const void* frame, const std::string& step) {
   const std::string_view name = std::string_view(step).substr(1, step.size() - 2);
-  const void* value = step.front() == '[' && is_identifier(name) ? variable_named(frame, name) : nullptr;
+  const void* value =
+      frame != nullptr && step.front() == '[' && is_identifier(name) ? variable_named(frame, name) : nullptr;
   char buffer[128];
   if (value != nullptr && is_text(value)) return "['" + std::string(text_of(value, buffer, sizeof buffer)) + "']";
   if (value == nullptr || !is_integer(value) || code_api().PyLong_AsLong == nullptr) return step;

@@ -14,7 +14,8 @@ void* variable_named(const void* frame, std::string_view name);
 std::size_t end_of_name(std::string_view text, std::size_t begin);
 
 // What the first step of `rest`, as ".scale", "[0]" or "[k]" by the value of `k` in the frame, leads to from an object;
-// the step is taken off `rest`. Null where that begins with anything else, a call among it.
+// the step is taken off `rest`. Null where that begins with anything else, a call among it; without a frame (null) also
+// for `[k]`.
 void* next_object(const void* frame, void* object, std::string_view& rest);
 
 // "self.blocks[k].feed"

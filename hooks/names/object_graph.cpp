@@ -1,6 +1,9 @@
 #include "hooks/names/object_graph.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
@@ -109,10 +112,32 @@ bool has_slots(const void* object) noexcept {
 
 constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
 
-// Modules hold the world, types hold their code: neither is how a program names a tensor.
+// Modules hold the world: that is not how a program names a tensor.
 bool leads_nowhere(const void* object) noexcept {
-  return is_type(object) || is_text(object) || type_name(object) == "module";
+  return is_text(object) || type_name(object) == "module";
 }
+
+// A class that a class statement has made. The others hold nothing but code.
+bool is_class(const void* object) noexcept {
+  return is_type(object) && (field<unsigned long>(object, kTypeFlags) >> kHeapTypeFlag & 1) != 0;
+}
+
+// What a class statement has kept as values: attributes, rather than the methods, which hold the program's code.
+class ClassAttributes final : public LinkVisitor {
+ public:
+  explicit ClassAttributes(LinkVisitor& visitor) : visitor_(visitor) {}
+  bool link(const Link& link, void* object) override {
+    constexpr std::array<std::string_view, 7> kCode = {"classmethod",        "staticmethod",      "property",
+                                                       "wrapper_descriptor", "method_descriptor", "getset_descriptor",
+                                                       "member_descriptor"};
+    const auto is_it = [object](std::string_view name) { return is_builtin(object, name); };
+    const bool code = is_function(object) || is_type(object) || std::ranges::any_of(kCode, is_it);
+    return code || visitor_.link(link, object);
+  }
+
+ private:
+  LinkVisitor& visitor_;
+};
 
 // Whether an object is of a class, or of one derived from it. A class statement gives no name with a dot.
 bool is_kind_of(const void* object, std::string_view name) noexcept {
@@ -248,6 +273,7 @@ bool has_instance_dict(const void* object) noexcept {
 bool leads_on(const void* object) noexcept {
   if (is_list(object) || is_tuple(object) || is_dict(object)) return true;
   if (leads_nowhere(object)) return false;
+  if (is_type(object)) return is_class(object);
   return has_instance_dict(object) || has_slots(object) || is_builtin(object, "method") || is_function(object) ||
          is_set(object) || is_deque(object) || is_partial(object);
 }
@@ -265,6 +291,10 @@ void visit_links(void* object, LinkVisitor& visitor) {
     visit_function(object, visitor);
   } else if (is_partial(object)) {
     visit_partial(object, visitor);
+  } else if (is_type(object)) {
+    void* dict = is_class(object) ? field<void*>(object, kTypeDict) : nullptr;
+    ClassAttributes attributes(visitor);
+    if (dict != nullptr && is_dict(dict)) visit_dict(dict, LinkKind::attribute, attributes);
   } else if (!leads_nowhere(object)) {
     if (is_set(object) && !visit_set(object, visitor)) return;
     if (is_deque(object) && !visit_deque(object, visitor)) return;

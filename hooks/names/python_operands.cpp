@@ -84,23 +84,11 @@ void name_argument(OperandList& operands, std::string_view argument) {
   }
 }
 
-// The step that a value is, where all that was made as it was has one history; or else a step without one.
-trace::LineageId history_of(const trace::LineageNode& made) {
-  std::size_t count = 0;
-  trace::LineageId found = trace::LineageId::none;
-  visit_lineage_nodes([&](trace::LineageId id, const trace::LineageNode& node) {
-    if (node.site != made.site || node.op != made.op || node.how != made.how || node.device != made.device) return;
-    found = id;
-    ++count;
-  });
-  return count == 1 ? found : runtime.recorder->add_lineage(made);
-}
-
 void add_unseen(const trace::LineageNode& made, std::string_view expression, std::string_view device,
                 OperandList& operands) {
   const bool known = made.site != trace::SiteId::none;
   const trace::DeviceSlot slot = known ? made.device : runtime.recorder->intern_device(device);
-  operands.unseen(slot, known ? history_of(made) : trace::LineageId::none, runtime.recorder->intern_string(expression));
+  operands.unseen(slot, known ? step_like(made) : trace::LineageId::none, runtime.recorder->intern_string(expression));
 }
 
 // A view, as `x.detach()`, has the history of what it is taken from; what `p.grad * scale` computes has its own.

@@ -2,6 +2,8 @@
 
 #include <ATen/record_function.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -49,17 +51,19 @@ void* get_step_callbacks(void* result, at::RecordScope scope) __asm__(
 
 namespace {
 
-// torch.ops.X.Y(…) is a call in this file. Its binding gives up the GIL around the operator, takes it again afterwards,
-// and holds the Python arguments meanwhile.
-constexpr std::string_view kOperatorModule = "_ops.py";
+// torch.ops.X.Y(…) is a call in the first of these files, a collective one in the second. Their bindings give up the
+// GIL around the operator, take it again afterwards, and hold the Python arguments meanwhile.
+constexpr std::array<std::string_view, 2> kModules = {"_ops.py", "distributed/distributed_c10d.py"};
 
-bool is_called_by_torch_ops(const void* thread) noexcept {
+bool is_called_by_binding(const void* thread) noexcept {
   const void* frame = innermost_frame(current_frame(thread));
   if (frame == nullptr || (code_table.marks(frame_code(frame)) & kTorchCode) == 0) return false;
   char buffer[sizeof directories.torch];
   const std::string_view file =
       text_of(field<const void*>(frame_code(frame), code_members.filename), buffer, sizeof buffer);
-  return file.size() == std::strlen(directories.torch) + kOperatorModule.size() && file.ends_with(kOperatorModule);
+  return std::ranges::any_of(kModules, [file](std::string_view module) {
+    return file.size() == std::strlen(directories.torch) + module.size() && file.ends_with(module);
+  });
 }
 
 // Whether a running operator only calls this one to do its own work: by a kernel of torch's in Python, or passed on by
@@ -159,7 +163,9 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
       parent_ = origin_table().find(storage);
     }
   }
-  if (operands_.differ) {
+  // A group refuses tensors that are all on one device, too.
+  const bool collective = std::string_view(schema.name()).starts_with("c10d::");
+  if (operands_.differ || collective) {
     listed_.reset(new (std::nothrow) OperandList(op.id, &schema));
     if (listed_ != nullptr) enumerate_boxed(*listed_, arguments);
   }
@@ -218,7 +224,7 @@ const void* BoxedCall::caller() const noexcept {
   if (state.outer.python == nullptr) return nullptr;
   if (way_ == Way::python) return runtime.python_bindings_begin;
   if (frame_ == frame_around_) return nullptr;
-  return is_called_by_torch_ops(state.outer.python) ? runtime.python_bindings_begin : nullptr;
+  return is_called_by_binding(state.outer.python) ? runtime.python_bindings_begin : nullptr;
 }
 
 void BoxedCall::returned(c10::ArrayRef<c10::IValue> results) noexcept {

@@ -77,6 +77,8 @@ void enumerate_boxed(OperandSink& sink, BoxedArguments arguments) {
       enumerate(sink, argument, std::optional<at::Generator>(value.toGenerator()));
     } else if (value.isDevice()) {
       enumerate(sink, argument, value.toDevice());
+    } else if (value.isStorage()) {
+      enumerate(sink, argument, value.toStorage());
     }
     ++argument;
   }

@@ -68,6 +68,7 @@ class StorageSearch final : public OperandSink {
   }
   void generator(int, const at::Generator&) override {}
   void device(int, c10::Device) override {}
+  void storage(int, const at::Storage&) override {}
   bool found = false;
 
  private:

@@ -7,8 +7,9 @@ namespace devsan::hooks {
 namespace {
 
 // Phrases of PyTorch's own checks: c10::impl::common_device_check_failure, TensorIterator, index, cat and stack,
-// embedding, convolution, generators (ATen/core/Generator.h), autograd's validate_outputs, cuDNN's and rnn's checks,
-// torch/_prims_common and FakeTensor; and of torch's Python bindings: Tensor.numpy() and Tensor.grad.
+// embedding, convolution, set_(), generators (ATen/core/Generator.h), autograd's validate_outputs, cuDNN's and rnn's
+// checks, torch/_prims_common and FakeTensor; of process groups; and of torch's Python bindings: Tensor.numpy() and
+// Tensor.grad.
 constexpr std::string_view kCertain[] = {
     "on the same device",
     "on same device",
@@ -25,6 +26,8 @@ constexpr std::string_view kCertain[] = {
     "must be on the current device",
     "expected device",
     "two different devices",
+    "storage of a tensor on device",
+    trace::kGroupRefused,
     trace::kNumpyRefused,
     trace::kPinningRefused,
     "attempting to assign a gradient with device type",

@@ -134,6 +134,15 @@ void OperandList::device(int argument, c10::Device device) {
   if (record != nullptr) record->flags = trace::kDeviceArgument;
 }
 
+void OperandList::storage(int argument, const at::Storage& storage) {
+  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(storage.device())));
+  if (record == nullptr) return;
+  record->flags = trace::kUnseen;
+  record->dims = 1;  // it is no single number
+  record->lineage = origin_table().find(storage.unsafeGetStorageImpl());
+  record->storage_bytes = storage_size(storage.unsafeGetStorageImpl());
+}
+
 void OperandList::unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept {
   trace::OperandRecord* record = add(0, -1, device);
   if (record == nullptr) return;

@@ -21,6 +21,7 @@ class OperandList final : public OperandSink {
   void tensor(int argument, int element, const c10::TensorImpl* tensor) override;
   void generator(int argument, const at::Generator& generator) override;
   void device(int argument, c10::Device device) override;
+  void storage(int argument, const at::Storage& storage) override;
   // A tensor that is known by its device, its history and the expression that it is called by alone.
   void unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept;
 

@@ -1,6 +1,6 @@
-// Finds the operands among an operator's arguments: tensors (alone, optional, in the five kinds of lists), generators
-// and device arguments. Two passes over the same arguments: look() runs before every call and only compares devices;
-// enumerate() runs for a meeting and names each operand by its place.
+// Finds the operands among an operator's arguments: tensors (alone, optional, in the five kinds of lists), storages,
+// generators and device arguments. Two passes over the same arguments: look() runs before every call and only compares
+// devices; enumerate() runs for a meeting and names each operand by its place.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -81,6 +81,7 @@ class OperandSink {
   virtual void tensor(int argument, int element, const c10::TensorImpl* tensor) = 0;
   virtual void generator(int argument, const at::Generator& generator) = 0;
   virtual void device(int argument, c10::Device device) = 0;
+  virtual void storage(int argument, const at::Storage& storage) = 0;
 
  protected:
   ~OperandSink() = default;
@@ -118,6 +119,9 @@ inline void enumerate(OperandSink& sink, int argument, const c10::List<std::opti
 }
 inline void enumerate(OperandSink& sink, int argument, const std::optional<at::Generator>& generator) {
   if (generator.has_value() && generator->defined()) sink.generator(argument, *generator);
+}
+inline void enumerate(OperandSink& sink, int argument, const at::Storage& storage) {
+  if (storage) sink.storage(argument, storage);
 }
 inline void enumerate(OperandSink& sink, int argument, const std::optional<at::Device>& device) {
   if (device.has_value()) sink.device(argument, *device);

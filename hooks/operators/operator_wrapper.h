@@ -22,11 +22,14 @@
 
 namespace devsan::hooks {
 
-// Arguments are passed on as they came. A generator is copied instead of moved, so that a call that throws can still
-// tell which one it was given.
+template <class T>
+inline constexpr bool is_storage = std::is_same_v<std::remove_cvref_t<T>, at::Storage>;
+
+// Arguments are passed on as they came. A generator, or a storage, is copied instead of moved, so that a call that
+// throws can still tell which one it was given.
 template <class A>
 decltype(auto) pass_on(std::remove_reference_t<A>& argument) noexcept {
-  if constexpr (std::is_same_v<A, std::optional<at::Generator>>) {
+  if constexpr (std::is_same_v<A, std::optional<at::Generator>> || is_storage<A>) {
     return static_cast<const A&>(argument);
   } else {
     return static_cast<A&&>(argument);
@@ -57,9 +60,6 @@ inline constexpr bool makes_values = std::is_same_v<R, at::Tensor> || std::is_sa
 // Operators that return a number or a bool only ask something of tensors (is_same_size): no meeting worth a note.
 template <class R>
 inline constexpr bool computes = !std::is_scalar_v<R>;
-
-template <class T>
-inline constexpr bool is_storage = std::is_same_v<std::remove_cvref_t<T>, at::Storage>;
 
 template <auto Real>
 inline constexpr Watch watch_of = Watch::none;

@@ -104,10 +104,14 @@ void note_autograd_nodes(ThreadState& state, trace::OperatorId op) noexcept {
   count_iteration(state);
 }
 
+ForwardOrigin forward_origin_of(const void* node) noexcept {
+  if (node == nullptr) return {};
+  const auto* known = static_cast<const torch::autograd::Node*>(node);
+  return forward_map.find(known->thread_id(), known->sequence_nr());
+}
+
 ForwardOrigin forward_origin(const ThreadState& state) noexcept {
-  if (state.node == nullptr) return {};
-  const auto* node = static_cast<const torch::autograd::Node*>(state.node);
-  return forward_map.find(node->thread_id(), node->sequence_nr());
+  return forward_origin_of(state.node);
 }
 
 trace::OperatorId running_node(const ThreadState& state) noexcept {
@@ -139,6 +143,7 @@ struct BackwardInProgress {
   ThreadState& state = thread_state();
   const void* frame_before = state.backward_frame;
   CallSite site_before = state.backward_site;
+  const trace::SiteId latest_before = latest_backward_site.load();
   BackwardScopes scopes{state};
   const int calls_before = calls_of_engine++;
 
@@ -153,6 +158,9 @@ struct BackwardInProgress {
     backwards_in_progress.fetch_add(1);
   }
   ~BackwardInProgress() {
+    // A backward inside of a node's backward ends before the one around it does.
+    trace::SiteId own = state.backward_site.id;
+    latest_backward_site.compare_exchange_strong(own, latest_before);
     backwards_in_progress.fetch_sub(1);
     state.backward_frame = frame_before;
     state.backward_site = site_before;

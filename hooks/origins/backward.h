@@ -18,6 +18,8 @@ struct ForwardOrigin {
   trace::OperatorId op = trace::OperatorId::none;
 };
 ForwardOrigin forward_origin(const ThreadState& state) noexcept;
+// The same of a torch::autograd::Node.
+ForwardOrigin forward_origin_of(const void* node) noexcept;
 
 // "autograd::MulBackward0" for the node running on this thread; none outside a backward.
 trace::OperatorId running_node(const ThreadState& state) noexcept;

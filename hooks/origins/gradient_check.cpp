@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/edge.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/input_metadata.h>
 
 #include <cstdio>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "hooks/operators/operator_table.h"
+#include "hooks/origins/backward.h"
+#include "hooks/origins/lineage_nodes.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 
 namespace devsan::hooks {
@@ -58,6 +62,22 @@ DEVSAN_REPLACEMENTS const Replacement gradient_replacements[] = {
     {reinterpret_cast<void*>(&validate_outputs), reinterpret_cast<void*>(&validate_wrapper)},
 };
 
+// Where the value comes from that a gradient is for: the history of a leaf, or the line of the forward that made it.
+trace::LineageId history_of_input(const torch::autograd::Edge& edge, trace::DeviceSlot device) {
+  if (const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get())) {
+    const c10::StorageImpl* storage = TensorFields::storage(leaf->variable.unsafeGetTensorImpl());
+    return storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  }
+  const ForwardOrigin origin = forward_origin_of(edge.function.get());
+  if (origin.site == trace::SiteId::none || origin.op == trace::OperatorId::none) return trace::LineageId::none;
+  trace::LineageNode made{};
+  made.site = origin.site;
+  made.op = origin.op;
+  made.device = device;
+  made.how = trace::How::derived;
+  return step_like(made);
+}
+
 trace::StringId indexed(const char* text, std::size_t index) noexcept {
   char buffer[32];
   const int length = std::snprintf(buffer, sizeof buffer, "%s[%zu]", text, index);
@@ -81,7 +101,9 @@ void add_checked_gradients(const ThreadState& state, OperandList& operands) noex
     operands.device(1, wanted);
     if (operands.records().size() != before + 2) return;  // no room left
     operands.records()[before].argument = indexed("gradients", k);
-    operands.records()[before + 1].argument = indexed("inputs", k);
+    trace::OperandRecord& input = operands.records()[before + 1];
+    input.argument = indexed("inputs", k);
+    input.lineage = history_of_input(edge, input.device);
   }
 }
 

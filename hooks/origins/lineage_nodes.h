@@ -1,6 +1,7 @@
 // Steps of histories: those of one value, and all that the process has written down so far.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hooks/process/runtime.h"
@@ -27,6 +28,19 @@ void visit_steps(trace::LineageId id, Visit visit) {
     if (!visit(node)) return;
     id = node.parent;
   }
+}
+
+// The step that a value is of which only this is known, its parent not: where all that was made as it was has one
+// history, that one; or else a step without a parent.
+inline trace::LineageId step_like(const trace::LineageNode& made) {
+  std::size_t count = 0;
+  trace::LineageId found = trace::LineageId::none;
+  visit_lineage_nodes([&](trace::LineageId id, const trace::LineageNode& node) {
+    if (node.site != made.site || node.op != made.op || node.how != made.how || node.device != made.device) return;
+    found = id;
+    ++count;
+  });
+  return count == 1 ? found : runtime.recorder->add_lineage(made);
 }
 
 }  // namespace devsan::hooks

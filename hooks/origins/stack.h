@@ -19,6 +19,9 @@ class Stack {
   // the autograd engine; none for native frames.
   Stack(const ThreadState& state, trace::SiteId fallback, Native native = Native::read) noexcept;
 
+  // Reads Python frames from `innermost` outwards.
+  explicit Stack(const void* innermost) noexcept { read_python(innermost); }
+
   std::span<const trace::FrameRecord> frames() const noexcept { return {frames_.data(), frame_count_}; }
   std::span<const trace::NativeFrame> native_frames() const noexcept { return {native_.data(), native_count_}; }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "hooks/meetings/left_exception.h"
 #include "hooks/meetings/meeting.h"
 #include "hooks/operators/boxed_call.h"
 #include "hooks/operators/operator_table.h"
@@ -62,6 +63,7 @@ void start_python() noexcept {
   if (runtime.has_python && python.minor >= 11 && ::getpid() == ::gettid()) {
     runtime.main_python = python.PyGILState_GetThisThreadState();
   }
+  if (runtime.has_python) watch_left_exceptions();
   if (runtime.has_python || reason == nullptr) return;
   runtime.host->say(reason);
   runtime.recorder->add_notice(reason);

@@ -16,6 +16,12 @@ struct PythonApi {
   void* code_type = nullptr;   // &PyCode_Type
   const void* none = nullptr;  // Py_None
   int minor = 0;               // of 3.x; 0 while there is no supported interpreter
+
+  // Whether the functions are there that register a call at its end.
+  bool can_call_at_exit() const noexcept {
+    return Py_IncRef != nullptr && PySys_GetObject != nullptr && PyImport_ImportModule != nullptr &&
+           PyObject_GetAttrString != nullptr && PyObject_CallFunctionObjArgs != nullptr && PyCFunction_NewEx != nullptr;
+  }
 };
 
 // Filled once by find_python(), before any wrapper is in place.

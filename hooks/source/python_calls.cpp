@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "hooks/source/python_text.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
+
+constexpr std::size_t kMaxCallees = 16;
 
 // The bracket that the last character closes; npos where it closes none.
 std::size_t opening_of_last(std::string_view text) {
@@ -40,6 +43,21 @@ bool hands_all_on(const CallText& call) {
 }
 
 }  // namespace
+
+std::vector<std::string> callees_in(std::string_view text) {
+  std::vector<std::string> callees;
+  const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
+  for (std::size_t begin = 0; begin < text.size() && callees.size() < kMaxCallees; ++begin) {
+    if (!trace::is_word(text[begin]) || (begin > 0 && (of_path(text[begin - 1]) || text[begin - 1] == ')'))) continue;
+    std::size_t end = begin;
+    while (end < text.size() && (of_path(text[end]) || text[end] == '[')) {
+      const std::size_t closing = text[end] == '[' ? closing_of(text, end) : end;
+      end = closing == text.npos ? text.size() : closing + 1;
+    }
+    if (text.substr(std::min(end, text.size())).starts_with('(')) callees.emplace_back(text.substr(begin, end - begin));
+  }
+  return callees;
+}
 
 std::optional<CallText> call_text(std::string_view expression) {
   const std::size_t open = opening_of_last(expression);

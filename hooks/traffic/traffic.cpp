@@ -265,6 +265,7 @@ class RaceSearch final : public OperandSink {
   }
   void generator(int, const at::Generator&) override {}
   void device(int, c10::Device) override {}
+  void storage(int, const at::Storage&) override {}
 
   std::optional<PendingCopy> hit;
   trace::RaceKind race = trace::RaceKind::none;

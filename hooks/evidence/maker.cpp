@@ -1,0 +1,88 @@
+// A helper that knows of no device makes a tensor of Python's values: `tokens = tokenize(texts)`, in a method of an
+// object that keeps a device and could have moved what it gets.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/evidence/call_frames.h"
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/history_source.h"
+#include "hooks/process/runtime.h"
+#include "hooks/source/file_lines.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::string_view kOwnDevice = "self.device";
+
+bool has_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::ranges::any_of(parts, [text](std::string_view part) { return text.find(part) != text.npos; });
+}
+
+// Whether a line between two says anything of devices, or moves something.
+bool speaks_of_devices(const SourceLines& lines, int begin, int end) {
+  for (int k = begin; k <= end; ++k) {
+    if (!is_blank(lines[k]) && has_any(lines[k], {"device", "cuda", ".to("})) return true;
+  }
+  return false;
+}
+
+// The lines of a block that begins at `head`.
+int end_of(const SourceLines& lines, int head) {
+  return end_of_block(lines, head + 1, head);
+}
+
+// A function whose own text, and whose class's, knows of no device. 0 for one that a module or a constructor runs.
+int class_or_function_without_device(const SourceLines& lines, int line) {
+  const int definition = enclosing_line(lines, line, "def ");
+  if (definition == 0 || defined_name(lines[definition], "def ") == "__init__") return 0;
+  const int type = enclosing_line(lines, definition, "class ");
+  const int outer = type != 0 ? type : definition;
+  return speaks_of_devices(lines, outer, end_of(lines, outer)) ? 0 : outer;
+}
+
+// The class of a method, where that keeps `self.device`; 0 for any other line.
+int class_with_device(const SourceLines& lines, int line) {
+  const int definition = enclosing_line(lines, line, "def ");
+  const int type = definition != 0 ? enclosing_line(lines, definition, "class ") : 0;
+  for (int k = type + 1; type != 0 && k <= end_of(lines, type); ++k) {
+    if (!is_blank(lines[k]) && assigned_to(statement_at(lines, k), kOwnDevice)) return type;
+  }
+  return 0;
+}
+
+// Made of what Python has, rather than in the shape of a tensor, which would say a device.
+bool is_made_of_python(std::string_view call) {
+  return !call.empty() && device_expression(call).empty() &&
+         !has_any(call, {".shape", ".size(", "_like(", ".new_", "generator="});
+}
+
+}  // namespace
+
+void find_taken_from_maker(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
+  visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
+    if (node.how != trace::How::created) return true;
+    if (!is_made_of_python(code_text(lines, made)) || class_or_function_without_device(lines, made.line) == 0) {
+      return false;
+    }
+    FileLines files;
+    for (const trace::Position& call : call_frames(made, node.calls)) {
+      if (same_function(call, made) || is_comprehension(call)) continue;
+      const SourceLines& caller = files.of(call.file);
+      if (class_with_device(caller, call.line) != 0) {
+        const std::string statement = statement_at(caller, call.line);
+        if (!is_identifier(leading_name(statement)) || statement.find(" = ") == std::string::npos) return false;
+        found.add(trace::EvidenceKind::taken_from_maker_at, index, call, kOwnDevice);
+        return false;
+      }
+      if (class_or_function_without_device(caller, call.line) == 0) return false;
+    }
+    return false;
+  });
+}
+
+}  // namespace devsan::hooks

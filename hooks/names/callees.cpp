@@ -1,0 +1,55 @@
+#include "hooks/names/callees.h"
+
+#include "hooks/names/named_objects.h"
+#include "hooks/names/own_code.h"
+#include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::ptrdiff_t kMethodFunction = 16;  // PyMethodObject::im_func
+constexpr std::ptrdiff_t kMethodSelf = 24;      // PyMethodObject::im_self
+
+void* object_in(const NameScope& scope, std::string_view path) {
+  if (scope.frame != nullptr) return object_behind(scope.frame, path);
+  constexpr std::string_view kSelf = "self";
+  const bool own = path.starts_with(kSelf) && end_of_name(path, 0) == kSelf.size();
+  void* object = own ? scope.self : nullptr;
+  path.remove_prefix(own ? kSelf.size() : 0);
+  while (object != nullptr && !path.empty()) object = next_object(nullptr, object, path);
+  return object;
+}
+
+Callee method_of(void* object, std::string_view name) {
+  const void* type = is_type(object) ? object : type_of(object);
+  for (const void* function : functions_of_type(type)) {
+    const void* code = code_of_function(function);
+    if (is_name(field<const void*>(code, code_members.name), name)) return {code, object};
+  }
+  return {};
+}
+
+Callee called(void* object) {
+  if (is_builtin(object, "method")) {
+    const void* function = function_behind(field<const void*>(object, kMethodFunction));
+    return function != nullptr ? Callee{code_of_function(function), field<void*>(object, kMethodSelf)} : Callee{};
+  }
+  if (const void* function = function_behind(object)) return {code_of_function(function), nullptr};
+  if (is_type(object)) return {};
+  const Callee forward = method_of(object, "forward");  // of a module, which torch calls
+  return forward.code != nullptr ? forward : method_of(object, "__call__");
+}
+
+}  // namespace
+
+Callee callee_behind(const NameScope& scope, std::string_view path) {
+  if (void* object = object_in(scope, path)) return called(object);
+  const std::size_t dot = path.rfind('.');
+  void* owner = dot != path.npos ? object_in(scope, path.substr(0, dot)) : nullptr;
+  return owner != nullptr ? method_of(owner, path.substr(dot + 1)) : Callee{};
+}
+
+}  // namespace devsan::hooks
