@@ -135,6 +135,26 @@ std::optional<Explanation> by_default_of_helper(const Pair& pair, const Finding&
           "Say where it is wanted: give `" + decided->name + "` the device of what this function works with."}};
 }
 
+// `box = box.cuda()`, in a method that is given what a model on the CPU has computed: nothing else of the program is on
+// an accelerator.
+std::optional<Explanation> forced_beside_host_model(const Pair& pair, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(pair.wanted);
+  const bool alone = evidence_of(pair.wanted, trace::EvidenceKind::alone_on_device) != nullptr;
+  if (!alone || arrival == nullptr || !is_changeable(arrival->at, finding) || pair.odd.lineage.empty()) {
+    return std::nullopt;
+  }
+  const bool of_function = arrival->at.function != "<module>" && is_running(arrival->at, finding);
+  const bool computed = pair.odd.lineage.front().how == trace::How::derived && was_never_moved(pair.odd) &&
+                        pair.odd.lineage.back().innermost.file.find("/torch/nn/") != std::string::npos;
+  if (!of_function || !computed || !names_device_itself(arrival->at) || moves_module(*arrival)) return std::nullopt;
+  return Explanation{
+      cause_at(arrival->at, pair.wanted,
+               "This line puts " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) +
+                   ". Nothing else of the program is there: it meets what a model on the CPU has computed."),
+      Fix{arrival->at.file, arrival->at.line,
+          "Put it on the device of what it meets, `" + device_expression(pair.odd) + "`, whatever the machine has."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
@@ -143,6 +163,7 @@ std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   if (auto host = among_host_work(*pair, finding)) return host;
   if (auto helper = by_helper_of_own_device(*pair, finding)) return helper;
   if (auto helper = by_default_of_helper(*pair, finding)) return helper;
+  if (auto forced = forced_beside_host_model(*pair, finding)) return forced;
   // "cpu 7 of 8"
   const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::locals_elsewhere);
   const bool among = elsewhere != nullptr && elsewhere->text.starts_with("cpu ");

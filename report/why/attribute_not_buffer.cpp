@@ -67,6 +67,14 @@ bool made_for_moved_holder(const Operand& odd, const Finding& finding) {
          is_made_after(odd, moved->at);
 }
 
+// `self.shift = rule(window)` in a module's forward: each call makes it anew, after all moves. Not where a condition
+// keeps it from that.
+bool is_set_in_call(const Frame& place, const Operand& odd) {
+  const std::string_view function = place.function;
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  return (name == "forward" || name == "__call__") && evidence_of(odd, trace::EvidenceKind::cache_guard_at) == nullptr;
+}
+
 // `self.prior = Normal(mean, deviation)`: what an object keeps that is no module is kept by no line of the program but
 // the one that gives the module that object.
 std::optional<Explanation> kept_within_object(const Pair& pair, const Finding& finding) {
@@ -101,7 +109,9 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   if (auto put = parameter_in_container(*pair, *held, finding)) return put;
   const Frame* place = attribute_place(pair->odd, *held, finding);
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
-  if (place == nullptr || same_function(*place, *finding.where)) return std::nullopt;
+  if (place == nullptr || same_function(*place, *finding.where) || is_set_in_call(*place, pair->odd)) {
+    return std::nullopt;
+  }
   if (made_for_moved_holder(pair->odd, finding)) return std::nullopt;
   const std::optional<SourceAttribute> source = source_attribute(pair->odd, *place, attribute_of_path(held->text));
   if (source) place = &source->step->at;

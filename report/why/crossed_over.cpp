@@ -78,12 +78,26 @@ Explanation left_by_move(const Evidence& beside, const Evidence& crossing, const
           Fix{beside.at.file, beside.at.line, "Move `" + crossing.text + "` here, too, as `" + beside.text + "` is."}};
 }
 
+// `loss / count`, under `labels = labels.to(logits.device)`: two that came together.
+Explanation left_beside(const Frame& moved, const Pair& pair, const Finding& finding) {
+  return {cause_at(*finding.where, pair.odd,
+                   mention_first(pair.odd) + " comes into this function from " + pair.odd.device +
+                       ". What came with it is moved in " + short_place(moved) +
+                       ", and this is not; what it meets is on " + pair.wanted.device + "."),
+          Fix{finding.where->file, finding.where->line, "Move it, too: `" + move_call(pair.odd, pair.wanted) + "`."}};
+}
+
 // `shift_labels = labels[:, 1:].reshape(-1)`, in a function that a spread model calls: what came from outside is made
 // into what is needed here, beside what it meets. None of the calls on the way knows where that will be.
-const Evidence* made_for_use(const Pair& pair, const Finding& finding) {
+const Evidence* made_for_use(const Pair& pair, const Frame& crossing, const Finding& finding) {
   if (evidence_of(pair.odd, trace::EvidenceKind::model_spread) == nullptr) return nullptr;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
-  const bool here = bound != nullptr && same_function(bound->at, *finding.where);
+  // In the failing function, or in one that waits for it and was called by the line that hands the value over.
+  const auto depth_of = [&](const Frame& place) {
+    return std::ranges::find_if(finding.stack, [&](const Frame& one) { return same_function(one, place); });
+  };
+  const bool between = bound != nullptr && depth_of(bound->at) < depth_of(crossing);
+  const bool here = bound != nullptr && (same_function(bound->at, *finding.where) || between);
   const bool makes = here && split_assignment(bound->at.statement()) && !only_takes_apart(bound->at.statement());
   return makes ? bound : nullptr;
 }
@@ -98,7 +112,14 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (crossing != nullptr) {
-    if (const Evidence* made = made_for_use(*pair, finding)) return handed_over_at(made->at, move, *pair, finding);
+    if (const Evidence* made = made_for_use(*pair, crossing->at, finding))
+      return handed_over_at(made->at, move, *pair, finding);
+  }
+  // The failing function itself brings what comes with it.
+  const Evidence* alike = place_of(pair->odd, trace::EvidenceKind::made_alike_moved_at, finding);
+  if (crossing != nullptr && alike != nullptr && same_function(alike->at, *finding.where) &&
+      is_changeable(*finding.where, finding)) {
+    return left_beside(alike->at, *pair, finding);
   }
   const Evidence* beside = place_of(pair->odd, trace::EvidenceKind::crossing_beside_at, finding);
   if (crossing != nullptr && beside != nullptr) return left_by_move(*beside, *crossing, *pair);

@@ -55,6 +55,22 @@ Put on_current_device(const Operand& operand, const Finding& finding) {
   return {};
 }
 
+// `where = "cuda" if x.is_cuda else "cpu"`: of a tensor's device this asks for the type alone.
+std::optional<Explanation> type_alone_asked(const Pair& pair, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(pair.odd);
+  const auto decided = decision_of(pair.odd, trace::EvidenceKind::device_from, finding);
+  if (!decided || arrival == nullptr || moves_module(*arrival)) return std::nullopt;
+  const std::string& text = decided->at.statement();
+  const auto stands = [&](std::string_view part) { return text.find(part) != text.npos; };
+  const bool asks = stands(".is_cuda") || stands(".device.type");
+  if (!asks || (!stands("\"cuda\"") && !stands("'cuda'"))) return std::nullopt;
+  return Explanation{cause_at(decided->at, pair.odd,
+                              "This line asks a tensor whether it is on a GPU, and not on which: `" + decided->name +
+                                  "` means the one that is current, so " + mention(pair.odd) + " comes to " +
+                                  pair.odd.device + ". What it meets is on " + pair.wanted.device + "."),
+                     Fix{decided->at.file, decided->at.line, "Take the whole device of that tensor: `.device`."}};
+}
+
 Explanation left_at_default(const Put& put, const Operand& there, const Operand& other) {
   return {cause_at(*put.at, there,
                    mention_first(there) + " comes to the GPU that is current, " + there.device +
@@ -113,6 +129,7 @@ std::optional<Explanation> current_device(const Finding& finding) {
   if (const Frame* moved = model_on_current_device(pair->wanted, pair->odd, finding)) {
     return model_to_name(*moved, *pair);
   }
+  if (auto asked = type_alone_asked(*pair, finding)) return asked;
   const Put odd = on_current_device(pair->odd, finding);
   const Put wanted = on_current_device(pair->wanted, finding);
   if ((odd.at == nullptr) == (wanted.at == nullptr)) return std::nullopt;

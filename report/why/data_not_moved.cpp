@@ -59,6 +59,20 @@ bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& find
          class_of(arrival.at) != class_of(taken) && split_assignment(taken.statement());
 }
 
+// `past = batch[0]`: of several lines that may have given a variable its value the only one that takes an entry out;
+// the others compute something. Null without one.
+const Evidence* perhaps_taken(const Operand& odd, const Finding& finding) {
+  const Evidence* found = nullptr;
+  for (const Evidence& one : odd.evidence) {
+    if (one.kind != trace::EvidenceKind::perhaps_bound_at || !is_changeable(one.at, finding)) continue;
+    const auto assigned = split_assignment(one.at.statement());
+    if (!assigned || !begins_with_entry(assigned->value) || !only_takes_apart(one.at.statement())) continue;
+    if (found != nullptr) return nullptr;
+    found = &one;
+  }
+  return found;
+}
+
 // Whether a line goes through something, by a loop or in a comprehension.
 bool goes_through(const Frame& place) {
   return is_loop(place) || place.statement().find(" for ") != std::string::npos;
@@ -103,6 +117,7 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
+  if (taken == nullptr) taken = perhaps_taken(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
   if (const Frame* drawn = drawn_from_kept(pair->odd, taken->at, finding)) return of_drawn(*drawn, *pair, finding);

@@ -29,12 +29,37 @@ bool is_computed_here(const Operand& operand, const Finding& finding) {
   return newest.how == trace::How::derived && made_in_failing_call(newest, finding);
 }
 
+// What a loop over the parts of a model has collected: one line computed them all, each where its part is, so that the
+// line cannot bring them to one device without taking them from where they are used.
+const Frame* computed_by_one_line(const Pair& pair, const Finding& finding) {
+  if (pair.odd.lineage.empty() || pair.wanted.lineage.empty()) return nullptr;
+  const LineageStep& odd = pair.odd.lineage.front();
+  const LineageStep& wanted = pair.wanted.lineage.front();
+  const bool derived = odd.how == trace::How::derived && wanted.how == trace::How::derived;
+  return derived && same_line(odd.at, wanted.at) && !is_running(odd.at, finding) ? &odd.at : nullptr;
+}
+
+Explanation gathered_as_collected(const Frame& made, const Pair& pair, const Finding& finding) {
+  const Frame& place = *finding.where;
+  return {cause_at(place, pair.odd,
+                   short_place(made) + " computes each entry of `" + std::string(list_of(pair.odd)) +
+                       "` on the device of the part that it is called for. This line puts them together: " +
+                       pair.wanted.device + " and " + pair.odd.device +
+                       " are among these, and nothing brings them to one."),
+          Fix{place.file, place.line,
+              "Bring each entry to one device in this line: `.to(" + device_expression(pair.wanted) + ")`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
+  if (const Frame* made = computed_by_one_line(*pair, finding);
+      made != nullptr && is_changeable(*finding.where, finding)) {
+    return gathered_as_collected(*made, *pair, finding);
+  }
   if (!is_computed_here(pair->odd, finding) || !is_computed_here(pair->wanted, finding)) return std::nullopt;
   // Entries that are written out one by one come from lines of their own.
   if (!is_changeable(*finding.where, finding) || !goes_through_list(finding.where->statement())) return std::nullopt;

@@ -30,6 +30,24 @@ Explanation kept_by_function(const LineageStep& kept, const Pair& pair, const st
           "Keep it with the call that it belongs to: `ctx.save_for_backward(...)`, or an attribute of `ctx`."}};
 }
 
+// The gradient comes from an accelerator, and so does what its function computed; the input that it is for was left on
+// the CPU.
+std::optional<Explanation> input_left_behind(const Pair& pair, const std::string& node, const Finding& finding) {
+  const Operand& input = pair.wanted;
+  if (!on_accelerator(pair.odd) || !input.on_cpu() || input.lineage.empty()) return std::nullopt;
+  const Frame& place = input.lineage.front().at;
+  if (!is_changeable(place, finding)) return std::nullopt;
+  const bool computed = input.lineage.front().how == trace::How::derived;
+  return Explanation{
+      cause_at(place, input,
+               "The input that `" + node + "` returns this gradient for " +
+                   (computed ? "was computed in this line, on the CPU" : "was made in this line, on the CPU") +
+                   ". The gradient is on " + pair.odd.device + ", where `" + node + "` has done its work."),
+      Fix{place.file, place.line,
+          "Let the input be on " + pair.odd.device +
+              ", too: make it where and when the values are that it goes with; or return the gradient on the CPU."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> gradient_elsewhere(const Finding& finding) {
@@ -37,6 +55,7 @@ std::optional<Explanation> gradient_elsewhere(const Finding& finding) {
   if (!pair || !finding.op.starts_with("autograd::") || !pair->wanted.device_argument) return std::nullopt;
   const std::string node = finding.op.substr(finding.op.rfind(':') + 1);
   if (const LineageStep* kept = kept_for_all(pair->odd, finding)) return kept_by_function(*kept, *pair, node);
+  if (auto left = input_left_behind(*pair, node, finding)) return left;
   const LineageStep* arrival = arrival_of(pair->odd);
   const std::string change = "Return each gradient of `" + node +
                              "` on the device of the input that it belongs to: `"

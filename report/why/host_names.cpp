@@ -31,4 +31,13 @@ bool says_accelerator(std::string_view name, std::string_view original) {
   return (behind && is_word(name.substr(original.size() + 1))) || (before && is_word(name.substr(0, more - 1)));
 }
 
+bool moves_to_store(const Frame& place) {
+  constexpr std::array<std::string_view, 4> kNames = {"storage", "offload", "store_device", "cache_device"};
+  const std::string& text = place.statement();
+  const std::size_t move = text.find(".to(");
+  const std::string_view target = move == text.npos ? std::string_view() : std::string_view(text).substr(move);
+  const auto named = [target](std::string_view name) { return target.find(name) != target.npos; };
+  return std::ranges::any_of(kNames, named);
+}
+
 }  // namespace devsan::report::why

@@ -21,6 +21,9 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   if (!held->text.starts_with(stored->text)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);
   if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
+  // `if levels is None: levels = torch.linspace(0, 1, 9)`: the constructor itself has made it.
+  const bool own = origin != nullptr && origin->how == trace::How::created && same_function(origin->at, stored->at);
+  if (own && is_constructor(stored->at)) return std::nullopt;
   // Who binds what the same function has made could have made it elsewhere.
   const bool partial = held->text.starts_with("functools.partial.");
   if (partial && origin != nullptr && same_function(origin->at, stored->at)) return std::nullopt;

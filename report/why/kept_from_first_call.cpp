@@ -8,6 +8,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -70,10 +71,40 @@ bool is_kept(const Operand& operand) {
          (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
 }
 
+// `for base in self.templates:`, where a method begins with `if self.templates is not None: return`.
+bool is_taken_from_guarded(const Operand& odd, const Finding& finding) {
+  constexpr std::string_view kSelf = "self.";
+  const Evidence* guard = place_of(odd, trace::EvidenceKind::cache_guard_at, finding);
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  if (guard == nullptr || bound == nullptr || is_running(guard->at, finding)) return false;
+  const std::string& taken = bound->at.statement();
+  for (std::size_t at = taken.find(kSelf); at != taken.npos; at = taken.find(kSelf, at + 1)) {
+    std::size_t end = at + kSelf.size();
+    while (end < taken.size() && trace::is_word(taken[end])) ++end;
+    const std::string attribute = taken.substr(at, end - at);
+    const std::size_t asked = guard->text.find(attribute);
+    const bool whole = asked != guard->text.npos && (asked + attribute.size() == guard->text.size() ||
+                                                     !trace::is_word(guard->text[asked + attribute.size()]));
+    if (whole && taken[end] != '(') return true;
+  }
+  return false;
+}
+
+// A function that has handed it back to one which still runs asked for its move on the way, in vain: that is the
+// mistake.
+bool was_to_move_since(const Operand& odd, const Finding& finding) {
+  const Evidence* stayed = place_of(odd, trace::EvidenceKind::stayed_at, finding);
+  if (stayed == nullptr || is_running(stayed->at, finding)) return false;
+  return std::ranges::any_of(odd.evidence, [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::handed_back_at && same_function(one.at, stayed->at);
+  });
+}
+
 // What decides that an attribute is used once more; null where nothing is known to keep it as one.
 const Evidence* guard_of(const Operand& odd, const Finding& finding) {
   const bool attribute = evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr ||
-                         evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr;
+                         evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
+                         is_taken_from_guarded(odd, finding);
   // Made where a line says so in so many words, it would be there after any other call, too.
   const LineageStep* arrival = arrival_of(odd);
   const auto decided = decision_of(odd, trace::EvidenceKind::device_from, finding);
@@ -116,7 +147,7 @@ Explanation used_again(const Evidence& guard, const LineageStep& stored, const P
 std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const auto pair = pair_of(finding);
   const Evidence* guard = pair ? guard_of(pair->odd, finding) : nullptr;
-  if (!pair) return std::nullopt;
+  if (!pair || was_to_move_since(pair->odd, finding)) return std::nullopt;
   const LineageStep* stored = stored_step(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;

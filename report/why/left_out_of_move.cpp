@@ -10,6 +10,7 @@
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
+#include "report/why/host_names.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/words.h"
@@ -49,6 +50,18 @@ Explanation handed_back(const Evidence& passed, const Evidence& sibling, const s
           Fix{passed.at.file, passed.at.line,
               "Handle `" + passed.text + "` before this line, as the other types are: move what is inside to " +
                   device + "."}};
+}
+
+// `ready[name] = value` under `else:`, where the other branch moves what is a tensor.
+Explanation put_in_other_branch(const Evidence& put, const Evidence& sibling, const std::string& left,
+                                const Pair& pair) {
+  const std::string device = spoken_device(pair.wanted.device);
+  return {cause_at(put.at, pair.odd,
+                   "This branch hands on as it is what " + short_place(sibling.at) + " does not move: " + left +
+                       " is in there, on " + spoken_device(pair.odd.device) + ". The other branch moves `" +
+                       sibling.text + "`, which came with it, to " + device + "."),
+          Fix{put.at.file, put.at.line,
+              "Move what is inside to " + device + " here, too, when it is a list, tuple or dictionary of tensors."}};
 }
 
 // `for name in ("scale", "shift"):`
@@ -200,6 +213,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (auto returned = returned_beside_moved(*pair, finding)) return returned;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
+  // What a line has sent to where things are kept, and so left where it was, is not passed over.
+  const Evidence* stayed = evidence_of(pair->odd, trace::EvidenceKind::stayed_at);
+  if (stayed != nullptr && moves_to_store(stayed->at)) return std::nullopt;
   if (auto taken = taken_beside_moved(*sibling, *pair, finding)) return taken;
   // The same, where a helper function moves the others, one by one.
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::put_beside_at, finding);
@@ -213,6 +229,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (const Evidence* listed = place_of(pair->odd, trace::EvidenceKind::names_listed_at, finding)) {
     const Evidence* taken = taken_out_as_it_is(*pair, *listed, finding);
     return taken != nullptr ? taken_out_beside(*taken, *sibling, *pair) : not_listed(*listed, *sibling, *pair);
+  }
+  if (const Evidence* as_it_is = place_of(pair->odd, trace::EvidenceKind::put_as_it_is_at, finding)) {
+    return put_in_other_branch(*as_it_is, *sibling, left, *pair);
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);

@@ -1,4 +1,6 @@
 // `torch.load` puts each tensor on the device it was saved from, or where `map_location` says.
+#include <algorithm>
+
 #include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/decision.h"
@@ -42,12 +44,32 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
   if (!held) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
     const auto assigned = split_assignment(place.statement());
-    return is_changeable(place, finding) && !same_function(place, load.at) && !is_constructor(place) && assigned &&
-           assigned->target.starts_with("self.");
+    return is_changeable(place, finding) && !same_function(place, load.at) && !same_line(place, *finding.where) &&
+           !is_constructor(place) && assigned && assigned->target.starts_with("self.");
   };
   if (const LineageStep& newest = odd.lineage.front(); is_keeper(newest.at)) return &newest.at;
   const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
   return stored != nullptr && is_keeper(stored->at) ? &stored->at : nullptr;
+}
+
+// `super().load_state_dict(state)` in an optimizer of the program's own: that moves the state of parameters which are
+// tensors, and copies all else as it was loaded.
+std::optional<Explanation> copied_by_override(const Operand& odd, const LineageStep& load, const Pair& pair,
+                                              const Finding& finding) {
+  const auto is_copy = [&](const LineageStep& step) {
+    return step.op == "at::storage_copy" && is_changeable(step.at, finding) &&
+           step.at.statement().find("super().load_state_dict(") != std::string::npos;
+  };
+  const auto copy = std::ranges::find_if(odd.lineage, is_copy);
+  if (!odd.on_cpu() || copy == odd.lineage.end()) return std::nullopt;
+  return Explanation{
+      cause_at(
+          copy->at, odd,
+          "This line takes over " + mention(odd) + " as it was loaded in " + short_place(load.at) +
+              ", on the CPU: it brings to the parameters' device what is a tensor of their state, and nothing that "
+              "an object or a group keeps."),
+      Fix{copy->at.file, copy->at.line,
+          "Bring the rest over behind this line: `.to('" + pair.wanted.device + "')` for each that is kept so."}};
 }
 
 Explanation kept(const Frame& place, const LineageStep& load, const Pair& pair) {
@@ -107,6 +129,7 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
   if (const auto told = decision_of(pair->odd, trace::EvidenceKind::device_from, finding); told && is_final(*told)) {
     return mapped_by(*told, *arrival, *pair, finding);
   }
+  if (auto copied = copied_by_override(pair->odd, *arrival, *pair, finding)) return copied;
   if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
   const bool mapped = arrival->at.statement().find("map_location") != std::string::npos;
   RootCause cause = cause_at(arrival->at, pair->odd,

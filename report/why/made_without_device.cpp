@@ -1,6 +1,9 @@
 // Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
 // use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
 #include <algorithm>
+#include <array>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "report/frames.h"
@@ -11,6 +14,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/odd_operand.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -61,6 +65,51 @@ const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, cons
   return is_weight(pair.wanted) || beside ? attribute : nullptr;
 }
 
+// A script that moves a model is no other object.
+bool moves_whole_program(const Frame& place) {
+  return place.function == "<module>" || place.function.find('.') == std::string::npos;
+}
+
+// "height", "width" of `torch.stack([width, height, width, height], dim=1)`: what is joined, each once.
+std::set<std::string> joined_names(const Frame& place) {
+  std::set<std::string> names;
+  const std::string& text = place.statement();
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']', open);
+  if (open == text.npos || close == text.npos) return names;
+  for (std::size_t begin = open + 1; begin < close;) {
+    std::size_t end = begin;
+    while (end < close && trace::is_word(text[end])) ++end;
+    if (end > begin) names.insert(text.substr(begin, end - begin));
+    begin = std::max(end, begin + 1);
+    if (end < close && text[end] != ',' && text[end] != ' ') return {};  // an expression
+  }
+  return names;
+}
+
+// Each of several variables was made without a device, and one line puts them together: one move does for all.
+const LineageStep* joined_at(const Operand& odd, const Finding& finding) {
+  constexpr std::array<std::string_view, 5> kJoins = {"stack", "cat", "hstack", "vstack", "column_stack"};
+  for (const LineageStep& step : odd.lineage) {
+    const std::string_view op = trace::operator_base_name(step.op);
+    const bool joins = step.how == trace::How::derived && std::ranges::find(kJoins, op) != kJoins.end();
+    if (!joins || made_in_failing_call(step, finding)) continue;
+    const bool here = same_function(step.at, odd.lineage.back().at) && same_function(step.at, *finding.where);
+    return here && split_assignment(step.at.statement()) && joined_names(step.at).size() > 1 ? &step : nullptr;
+  }
+  return nullptr;
+}
+
+Explanation moved_when_joined(const LineageStep& join, const Pair& pair, const Finding& finding) {
+  const std::string edit = assigned_after_move(join.at, device_at(join.at, pair.wanted, finding));
+  return {cause_at(join.at, pair.odd,
+                   "This line puts " + mention(pair.odd) + " together of several that were made on " +
+                       spoken_device(pair.odd.device) + ", because no device is given."),
+          Fix{join.at.file, join.at.line,
+              "Move what it gives to " + pair.wanted.device + (edit.empty() ? "" : ": `" + edit + "`") +
+                  "; or pass the device where each of them is made."}};
+}
+
 Explanation made_on_attribute(const Evidence& attribute, const LineageStep& origin, const Pair& pair) {
   const LineageStep& move = *newest_move_of(pair.wanted);
   const std::string moved =
@@ -73,6 +122,19 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
             Fix{origin.at.file, origin.at.line,
                 "Take the device from what it meets, `" + device_expression(pair.wanted) + "`, instead of `" +
                     attribute.text + "`."}};
+  }
+  // Another object has moved them, and told the one whose attribute it is nothing.
+  const bool from_outside = !moves_whole_program(move.at) && class_of(move.at) != class_of(attribute.at);
+  if (from_outside) {
+    return {
+        cause_at(move.at, pair.odd,
+                 "This line moves " + mention(pair.wanted) + " to " + spoken_device(pair.wanted.device) + ". `" +
+                     attribute.text + "`, which " + short_place(attribute.at) + " has stored beside it, still says " +
+                     spoken_device(pair.odd.device) + ": " + mention(pair.odd) + " is made on that in " +
+                     short_place(origin.at) + "."),
+        Fix{move.at.file, move.at.line,
+            "Set the device of the object that keeps these weights here, too; or take the device from a weight in " +
+                short_place(origin.at) + "."}};
   }
   return {cause_at(attribute.at, pair.odd,
                    mention_first(pair.odd) + " begins in " + short_place(origin.at) + " on `" + attribute.text +
@@ -213,6 +275,9 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (auto weight = made_as_weight(*origin, *pair, finding)) return weight;
   const bool named = names_device(origin->at);
   const std::string device = device_at(origin->at, pair->wanted, finding);
+  if (const LineageStep* join = named ? nullptr : joined_at(pair->odd, finding)) {
+    return moved_when_joined(*join, *pair, finding);
+  }
   if (is_drawn(origin->at)) return drawn_elsewhere(*origin, *pair, device);
   const std::string edit = named ? "" : with_argument(call_at(origin->at), "device=" + device);
   std::string text = named          ? "Make it on " + spoken_device(pair->wanted.device)

@@ -1,6 +1,7 @@
 // `Module.to()` moves a module in place, under all who have it. An evaluation that takes the averaged model to another
 // GPU leaves it there, and the next update finds it gone from beside the weights it follows.
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -21,9 +22,12 @@ const LineageStep* moved_with_module(const Operand& operand) {
 std::optional<Explanation> moved_in_place(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
-  if (moved_with_module(pair->odd) == nullptr || moved_with_module(pair->wanted) == nullptr) return std::nullopt;
   const bool wanted_left = was_on(pair->wanted, pair->odd.device);
   if (wanted_left == was_on(pair->odd, pair->wanted.device)) return std::nullopt;
+  if (moved_with_module(wanted_left ? pair->wanted : pair->odd) == nullptr) return std::nullopt;
+  // What an attribute says that was stored before is another mistake: it does not follow any move.
+  const bool stored = attribute_between(pair->odd, trace::EvidenceKind::device_from, finding) != nullptr;
+  if (stored && moved_with_module(pair->odd) == nullptr) return std::nullopt;
   const Operand& left = wanted_left ? pair->wanted : pair->odd;
   const Operand& other = wanted_left ? pair->odd : pair->wanted;
   const LineageStep& move = *moved_with_module(left);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "report/frames.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -30,6 +31,20 @@ bool follows_default_device(const Operand& wanted) {
          !names_device(arrival->at) && !made_like_another(arrival->at);
 }
 
+// `jac = rig.sensitivities(theta.cpu().numpy())`: the line brings to the host what it gives, and not back what it gets.
+std::optional<Explanation> computed_on_host(const LineageStep& arrival, const Pair& pair, const Finding& finding) {
+  if (arrival.calls.empty() || !is_changeable(arrival.calls.front(), finding)) return std::nullopt;
+  const Frame& call = arrival.calls.front();
+  const std::string edit = assigned_after_move(call, device_at(call, pair.wanted, finding));
+  const bool brings = call.statement().find(".numpy()") != std::string::npos;
+  if (!brings || edit.empty() || class_of(call) == class_of(arrival.at)) return std::nullopt;
+  return Explanation{cause_at(call, pair.odd,
+                              "This line brings what it gives to the host, and takes " + mention(pair.odd) +
+                                  " from there as " + short_place(arrival.at) + " has made it. What it meets is on " +
+                                  spoken_device(pair.wanted.device) + "."),
+                     Fix{call.file, call.line, "Bring the result back: `" + edit + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> numpy_round_trip(const Finding& finding) {
@@ -40,6 +55,10 @@ std::optional<Explanation> numpy_round_trip(const Finding& finding) {
     return std::nullopt;
   }
   if (!is_from_host_memory(*arrival) || names_device(arrival->at)) return std::nullopt;
+  // `torch.from_numpy(tree).to(where)`, where a call leaves `where` at its default: that is another mistake.
+  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  if (decided && !decided->standard.empty()) return std::nullopt;
+  if (auto given_back = computed_on_host(*arrival, *pair, finding)) return given_back;
   const std::string device = device_at(arrival->at, pair->wanted, finding);
   Fix fix{arrival->at.file, arrival->at.line,
           "Move it to " + pair->wanted.device + " right here: `" + call_at(arrival->at) + ".to(" + device + ")`."};

@@ -8,6 +8,7 @@
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
+#include "report/why/host_names.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 
@@ -27,6 +28,12 @@ bool puts_away(std::string_view source) {
 // The line that sends it to the host, and keeps it.
 const Frame* parked_at(const Operand& operand, const Finding& finding) {
   if (const Evidence* filled = place_of(operand, trace::EvidenceKind::filled_from_host_at, finding)) return &filled->at;
+  // `.to(state["storage"])`, where that is the host.
+  const Evidence* stayed = place_of(operand, trace::EvidenceKind::stayed_at, finding);
+  if (stayed != nullptr && moves_to_store(stayed->at) && puts_away(stayed->at.statement()) &&
+      !is_running(stayed->at, finding)) {
+    return &stayed->at;
+  }
   const LineageStep* move = newest_move_of(operand);
   const bool said = move != nullptr && is_changeable(move->at, finding) && names_device_itself(move->at);
   return said && puts_away(move->at.statement()) && !is_running(move->at, finding) ? &move->at : nullptr;
@@ -60,6 +67,12 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
   }
   if (first != nullptr) return first;
   if (const Evidence* taken = place_of(operand, trace::EvidenceKind::taken_out_at, finding)) return &taken->at;
+  // `mask = kept[at]["mask"]`, the only one of several lines that takes an entry out.
+  for (const Evidence& one : operand.evidence) {
+    if (one.kind != trace::EvidenceKind::perhaps_bound_at || !is_apart(one.at, parked, operand)) continue;
+    const auto assigned = split_assignment(one.at.statement());
+    if (assigned && assigned->value.ends_with(']') && assigned->value.find('(') == assigned->value.npos) return &one.at;
+  }
   // The outermost of the calls that gave it comes last.
   const Frame* place = nullptr;
   for (const Evidence& evidence : operand.evidence) {

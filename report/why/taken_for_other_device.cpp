@@ -57,11 +57,62 @@ std::optional<Explanation> taken_beside(const Operand& kept, const Operand& brou
               (edit.empty() ? "." : ": `" + edit + "`.")}};
 }
 
+// "cache.states[self.index]" of `state = cache.states[self.index].clone()`.
+bool takes_entry_of_object(const Frame& place) {
+  const auto assigned = split_assignment(place.statement());
+  if (!assigned) return false;
+  const std::size_t open = assigned->value.find('[');
+  const std::string_view path = assigned->value.substr(0, open);
+  return open != assigned->value.npos && path.find('.') != path.npos && path.find_first_of("( ") == path.npos;
+}
+
+// `[torch.zeros(n, device=device) for _ in layers]`: an entry for each part of a model that lies on several
+// accelerators, all made on one of them. Each part has to bring its own.
+std::optional<Explanation> made_for_all_parts(const Pair& pair, const Finding& finding) {
+  if (evidence_of(pair.odd, trace::EvidenceKind::model_spread) == nullptr || is_weight(pair.odd)) return std::nullopt;
+  const LineageStep* arrival = arrival_of(pair.odd);
+  const Evidence* taken = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (taken == nullptr || arrival == nullptr || !same_function(taken->at, *finding.where)) return std::nullopt;
+  const bool several = arrival->at.statement().find(" for ") != std::string::npos;
+  if (!several || same_function(arrival->at, taken->at) || !takes_entry_of_object(taken->at)) return std::nullopt;
+  return Explanation{
+      cause_at(taken->at, pair.odd,
+               "This line takes the entry of one part of a model out of what " + short_place(arrival->at) +
+                   " has made for all of them, on " + pair.odd.device + ". The parts lie on several accelerators; " +
+                   "what this one works with is on " + pair.wanted.device + "."),
+      Fix{taken->at.file, taken->at.line,
+          "Bring the entry to the part that uses it in this line: `.to(" + device_expression(pair.wanted) + ")`."}};
+}
+
+// `self.shift = shift` in a method of a module: computed from what came in on one accelerator, and met by a later call
+// with what is on the one that the module works on.
+std::optional<Explanation> stored_as_it_came(const Pair& pair, const Finding& finding) {
+  const Evidence* held = evidence_of(pair.odd, trace::EvidenceKind::held_by_module);
+  const Evidence* stored = held != nullptr ? store_of(pair.odd, *held, finding) : nullptr;
+  if (stored == nullptr || is_weight(pair.odd) || is_constructor(stored->at) || pair.odd.lineage.empty()) {
+    return std::nullopt;
+  }
+  const LineageStep& newest = pair.odd.lineage.front();
+  const bool own = newest.how == trace::How::derived && class_of(newest.at) == class_of(stored->at);
+  const LineageStep* arrival = arrival_of(pair.odd);
+  if (!own || arrival == nullptr || class_of(arrival->at) == class_of(stored->at)) return std::nullopt;
+  const std::string edit = assigned_after_move(stored->at, "'" + pair.wanted.device + "'");
+  return Explanation{
+      cause_at(stored->at, pair.odd,
+               "This line keeps " + mention(pair.odd) + " where what it is computed from came in, on " +
+                   pair.odd.device + ". What it meets in a later call is on " + pair.wanted.device + "."),
+      Fix{stored->at.file, stored->at.line,
+          "Keep it where the module works: `.to(" + device_expression(pair.wanted) +
+              ")` of a weight, or of what it meets" + (edit.empty() ? "." : "; here `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> taken_for_other_device(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (auto made = made_for_all_parts(*pair, finding)) return made;
+  if (auto stored = stored_as_it_came(*pair, finding)) return stored;
   if (auto taken = taken_beside(pair->wanted, pair->odd, finding)) return taken;
   return taken_beside(pair->odd, pair->wanted, finding);
 }

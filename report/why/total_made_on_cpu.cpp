@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "report/frames.h"
 #include "report/operands.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -38,6 +39,57 @@ std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& p
                          "Move `" + module->text + "` with " + to + " where it is made, as a model is moved."}};
 }
 
+// `travel, effort = self.running(group)`: an optimizer's load_state_dict() brings the state of each parameter to where
+// that is, and copies the settings of its groups as they were saved. The line that takes one of these has to bring it.
+std::optional<Explanation> of_restored_group(const Operand& total, const Pair& pair, const Finding& finding) {
+  if (total.lineage.empty() || total.lineage.front().op != "at::storage_copy") return std::nullopt;
+  const Frame& restored = total.lineage.front().at;
+  const Evidence* bound = place_of(total, trace::EvidenceKind::bound_at, finding);
+  const bool by_optimizer = restored.statement().find(".load_state_dict(") != std::string::npos;
+  if (!by_optimizer || bound == nullptr || !is_running(bound->at, finding)) return std::nullopt;
+  const Evidence* back = place_of(total, trace::EvidenceKind::handed_back_at, finding);
+  const Frame& place = back != nullptr ? back->at : bound->at;
+  return Explanation{
+      cause_at(place, total,
+               mention_first(total) + " is taken out of a parameter group here, where " + short_place(restored) +
+                   " has put it as it was saved, on the CPU: load_state_dict() moves the state of parameters, and not "
+                   "the settings of their groups. It takes in " +
+                   mention(pair.odd) + ", which is on " + pair.odd.device + "."),
+      Fix{place.file, place.line,
+          "Bring it to the device of the group's parameters in this line: `.to(group[\"params\"][0].device)`; or keep "
+          "it in the state of a parameter."}};
+}
+
+// `total += own.pow(3).sum()`: the first line of the failing function that made something of it, where it came from a
+// weight or out of another function. Null where that made it itself, or the line has not run.
+const LineageStep* first_taken_in(const Operand& total, const Finding& finding) {
+  const LineageStep* first = nullptr;
+  for (const LineageStep& step : total.lineage) {
+    if (!same_function(step.at, *finding.where) || step.how != trace::How::derived) break;
+    first = &step;
+  }
+  return first != nullptr && !same_line(first->at, *finding.where) && is_changeable(first->at, finding) ? first
+                                                                                                        : nullptr;
+}
+
+Explanation taken_in_from_host(const LineageStep& first, const Operand& total, const Pair& pair,
+                               const Finding& finding) {
+  // `own = relation.factors(kind)`: a variable of the function has what that line begins with.
+  const Evidence* from = place_of(total, trace::EvidenceKind::computed_from, finding);
+  const bool named = from != nullptr && same_function(from->at, first.at) && from->at.line < first.at.line;
+  const Frame& place = named ? from->at : first.at;
+  return {cause_at(place, total,
+                   (named ? "`" + from->text + "`, which " + mention(total) +
+                                " takes its first value from, gets its "
+                                "value in this line"
+                          : mention_first(total) + " takes its first value in this line") +
+                       ", on the CPU. " + (named ? "The total" : "It") + " takes in " + mention(pair.odd) +
+                       ", which is on " + pair.odd.device +
+                       ", and an operator in place cannot change its target's device."),
+          Fix{place.file, place.line,
+              "Bring it to " + pair.odd.device + " in this line: `.to('" + pair.odd.device + "')`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
@@ -50,6 +102,10 @@ std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;
   }
+  if (auto restored = of_restored_group(total, *pair, finding)) return restored;
+  if (is_load(*origin)) return std::nullopt;
+  if (const LineageStep* first = first_taken_in(total, finding))
+    return taken_in_from_host(*first, total, *pair, finding);
   const std::string argument = "device='" + pair->odd.device + "'";
   const std::string edit = names_device(origin->at) ? "" : with_argument(call_at(origin->at), argument);
   RootCause cause = cause_at(origin->at, total,
