@@ -100,6 +100,7 @@ std::size_t take_type_name(std::string_view message, Writer& out) noexcept {
 
 std::string_view python_wording(std::string_view message, char* buffer, std::size_t buffer_size) noexcept {
   Writer out(buffer, buffer_size);
+  message = message.substr(0, message.find('\0'));
   while (!message.empty()) {
     std::size_t taken = take_type_name(message, out);
     if (taken == 0) out.add(message.substr(0, taken = 1));

@@ -111,6 +111,11 @@ TEST_CASE("tensor types are written as Python shows them") {
         "torch.cuda.sparse.DoubleTensor, torch.sparse.LongTensor");
 }
 
+TEST_CASE("a message ends for Python where a NUL stands in it") {
+  using namespace std::string_view_literals;
+  CHECK(as_python_says("but device \x01 does not equal \0 (while checking)"sv) == "but device \x01 does not equal ");
+}
+
 TEST_CASE("words that only begin like a tensor type stay as they are") {
   for (const std::string text : {"CUDA", "CPU", "CPUBFloat16Type", "CUDAFloat", "SparseCPU backend", "CUDA error"}) {
     CHECK(as_python_says(text) == text);
