@@ -42,6 +42,17 @@ std::vector<trace::Position> constructors_of(const void* object) {
   return found;
 }
 
+std::optional<trace::Position> constructing_call(const trace::LineageNode& made, const void* object) {
+  const std::vector<trace::Position> constructors = constructors_of(object);
+  const auto constructs = [&](const trace::Position& at) {
+    return std::ranges::any_of(constructors, [&](const trace::Position& one) { return same_function(one, at); });
+  };
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
+  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), constructs);
+  const bool known = outermost != calls.rbegin() && outermost != calls.rend();
+  return known ? std::optional(*outermost.base()) : std::nullopt;
+}
+
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
   if (owner == nullptr || owner->link.name == nullptr) return;
@@ -66,27 +77,19 @@ void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* m
     return true;
   });
   if (made.how != trace::How::created) return;
-  const std::vector<trace::Position> constructors = constructors_of(module);
-  const auto constructs = [&](const trace::Position& at) {
-    return std::ranges::any_of(constructors, [&](const trace::Position& one) { return same_function(one, at); });
-  };
-  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
-  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), constructs);
   // A class without a constructor of the program's is called where the weight was made.
-  const auto call = constructors.empty() ? calls.begin() : outermost.base();
-  if (call == calls.end() || (!constructors.empty() && outermost == calls.rend())) return;
-  inquiry.found.add(trace::EvidenceKind::module_made_at, operand, *call, type_name(module));
+  const auto call =
+      constructors_of(module).empty() ? runtime.recorder->site(made.site).user : constructing_call(made, module);
+  if (call) inquiry.found.add(trace::EvidenceKind::module_made_at, operand, *call, type_name(module));
 }
 
 void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module) {
-  for (const void* function : functions_of_type(type_of(module))) {
-    const void* code = code_of_function(function);
-    if (!is_name(field<const void*>(code, code_members.name), "_apply")) continue;
-    trace::Position at = position_of(code, 0);
-    at.line = at.end_line = code_first_line(code);  // the first instruction has no line where there are free variables
-    at.column = at.end_column = -1;
-    return inquiry.found.add(trace::EvidenceKind::own_apply_at, operand, at, type_name(module));
-  }
+  const void* code = method_named(type_of(module), "_apply");
+  if (code == nullptr) return;
+  trace::Position at = position_of(code, 0);
+  at.line = at.end_line = code_first_line(code);  // the first instruction has no line where there are free variables
+  at.column = at.end_column = -1;
+  inquiry.found.add(trace::EvidenceKind::own_apply_at, operand, at, type_name(module));
 }
 
 }  // namespace devsan::hooks

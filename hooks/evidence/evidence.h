@@ -131,6 +131,8 @@ bool is_torch_module(const void* object) noexcept;
 
 // The constructors of an object's class and of what that is derived from, without torch's: where they begin.
 std::vector<trace::Position> constructors_of(const void* object);
+// The call that led through one of them to the making of a value, the outermost of several; none where none is known.
+std::optional<trace::Position> constructing_call(const trace::LineageNode& made, const void* object);
 
 // Whether a module's method made a copy there: nn.Module.to(), cuda(), cpu() and their kin all end in _apply().
 bool by_module(const trace::Site& site);

@@ -24,12 +24,9 @@ constexpr int kMaxFunctions = 12;
 
 // The lines on which a function hands something back, by its text; its first line may be a decorator.
 std::vector<int> returns_of(const SourceLines& lines, int first) {
-  int definition = first;
-  while (definition <= lines.count() && !trimmed(lines[definition]).starts_with("def ") &&
-         !trimmed(lines[definition]).starts_with("async def ")) {
-    if (++definition > first + 16) return {};
-  }
+  const int definition = definition_below(lines, first);
   std::vector<int> found;
+  if (definition == 0) return found;
   const int end = end_of_function(lines, definition + 1);
   for (int k = definition + 1; k <= end; ++k) {
     const std::string_view text = trimmed(lines[k]);

@@ -1,7 +1,7 @@
 // A helper that knows of no device makes a tensor of Python's values: `tokens = tokenize(texts)`, in a method of an
 // object that keeps a device and could have moved what it gets.
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,23 +36,23 @@ int end_of(const SourceLines& lines, int head) {
   return end_of_block(lines, head + 1, head);
 }
 
-// A function whose own text, and whose class's, knows of no device. 0 for one that a module or a constructor runs.
-int class_or_function_without_device(const SourceLines& lines, int line) {
+// Whether a line stands in a function whose own text, and whose class's, knows of no device; in no constructor.
+bool knows_no_device(const SourceLines& lines, int line) {
   const int definition = enclosing_line(lines, line, "def ");
-  if (definition == 0 || defined_name(lines[definition], "def ") == "__init__") return 0;
+  if (definition == 0 || defined_name(lines[definition], "def ") == "__init__") return false;
   const int type = enclosing_line(lines, definition, "class ");
   const int outer = type != 0 ? type : definition;
-  return speaks_of_devices(lines, outer, end_of(lines, outer)) ? 0 : outer;
+  return !speaks_of_devices(lines, outer, end_of(lines, outer));
 }
 
-// The class of a method, where that keeps `self.device`; 0 for any other line.
-int class_with_device(const SourceLines& lines, int line) {
+// Whether a line stands in a method of a class that keeps `self.device`.
+bool object_keeps_device(const SourceLines& lines, int line) {
   const int definition = enclosing_line(lines, line, "def ");
   const int type = definition != 0 ? enclosing_line(lines, definition, "class ") : 0;
   for (int k = type + 1; type != 0 && k <= end_of(lines, type); ++k) {
-    if (!is_blank(lines[k]) && assigned_to(statement_at(lines, k), kOwnDevice)) return type;
+    if (!is_blank(lines[k]) && assigned_to(statement_at(lines, k), kOwnDevice)) return true;
   }
-  return 0;
+  return false;
 }
 
 // Made of what Python has, rather than in the shape of a tensor, which would say a device.
@@ -66,20 +66,18 @@ bool is_made_of_python(std::string_view call) {
 void find_taken_from_maker(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     if (node.how != trace::How::created) return true;
-    if (!is_made_of_python(code_text(lines, made)) || class_or_function_without_device(lines, made.line) == 0) {
-      return false;
-    }
+    if (!is_made_of_python(code_text(lines, made)) || !knows_no_device(lines, made.line)) return false;
     FileLines files;
     for (const trace::Position& call : call_frames(made, node.calls)) {
       if (same_function(call, made) || is_comprehension(call)) continue;
       const SourceLines& caller = files.of(call.file);
-      if (class_with_device(caller, call.line) != 0) {
+      if (object_keeps_device(caller, call.line)) {
         const std::string statement = statement_at(caller, call.line);
         if (!is_identifier(leading_name(statement)) || statement.find(" = ") == std::string::npos) return false;
         found.add(trace::EvidenceKind::taken_from_maker_at, index, call, kOwnDevice);
         return false;
       }
-      if (class_or_function_without_device(caller, call.line) == 0) return false;
+      if (!knows_no_device(caller, call.line)) return false;
     }
     return false;
   });

@@ -74,12 +74,7 @@ std::optional<Part> part_of_class(const Inquiry& inquiry, const trace::LineageNo
 // of its type.
 std::optional<trace::Position> construction(const Inquiry& inquiry, const trace::LineageNode& made,
                                             const void* object) {
-  const std::vector<trace::Position> constructors = constructors_of(object);
-  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
-  for (std::size_t k = calls.size(); k-- > 1;) {
-    const auto is_constructor = [&](const trace::Position& one) { return same_function(one, calls[k - 1]); };
-    if (std::ranges::any_of(constructors, is_constructor)) return calls[k];
-  }
+  if (const auto call = constructing_call(made, object)) return call;
   const std::string_view type = short_type_name(object);
   return only_load(inquiry, type, [type](std::string_view line) { return call_in(line, type) != line.npos; });
 }

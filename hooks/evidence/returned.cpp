@@ -73,7 +73,7 @@ class Method {
     for (int k = 0; k < code_all_arguments(code); ++k) {
       names_.push_back(text_of(code_local_name(code, k)));
     }
-    for (definition_ = code_first_line(code); is_decorator(lines_[definition_]);) ++definition_;
+    definition_ = definition_below(lines_, code_first_line(code));
   }
 
   // Where it returns what it made of an argument that it brought from one device to another, its own; none where
@@ -98,9 +98,6 @@ class Method {
   }
 
  private:
-  static bool is_decorator(std::string_view line) {
-    return !line.empty() && !trimmed(line).starts_with("def ") && !trimmed(line).starts_with("async ");
-  }
   bool stands_in(int line) const { return line > definition_ && enclosing_line(lines_, line, "def ") == definition_; }
 
   // The only one at or behind a line, which hands on as it is what it returns.
@@ -132,11 +129,7 @@ class Method {
 const void* forward_of(const Inquiry& inquiry, const void* frame, std::string_view callee) {
   const void* object = object_behind(frame, callee);
   if (object == nullptr || !is_torch_module(object) || inquiry.search.parent_module(object) == nullptr) return nullptr;
-  for (const void* function : functions_of_type(type_of(object))) {
-    const void* code = code_of_function(function);
-    if (is_name(field<const void*>(code, code_members.name), "forward")) return code;
-  }
-  return nullptr;
+  return method_named(type_of(object), "forward");
 }
 
 // "self.run" of `self.run(expert, x)`: another method of the object whose method a frame runs.
@@ -144,12 +137,7 @@ const void* own_method(const void* frame, std::string_view callee) {
   constexpr std::string_view kSelf = "self.";
   const bool own = callee.starts_with(kSelf) && is_identifier(callee.substr(kSelf.size()));
   const void* self = own ? variable_named(frame, "self") : nullptr;
-  if (self == nullptr) return nullptr;
-  for (const void* function : functions_of_type(type_of(self))) {
-    const void* code = code_of_function(function);
-    if (is_name(field<const void*>(code, code_members.name), callee.substr(kSelf.size()))) return code;
-  }
-  return nullptr;
+  return self != nullptr ? method_named(type_of(self), callee.substr(kSelf.size())) : nullptr;
 }
 
 struct Statement {

@@ -13,7 +13,6 @@
 #include "hooks/names/tensor_objects.h"
 #include "hooks/operators/device_messages.h"
 #include "hooks/operators/operand_list.h"
-#include "hooks/operators/tensor_fields.h"
 #include "hooks/process/busy.h"
 #include "hooks/process/runtime.h"
 #include "hooks/process/thread_start.h"
@@ -97,10 +96,7 @@ class Variables final : public LinkVisitor {
     const c10::TensorImpl* tensor = viewed_by(tensor_of(object));
     if (tensor == nullptr || std::ranges::find(seen_, tensor) != seen_.end()) return;
     seen_.push_back(tensor);
-    const std::size_t before = operands_.records().size();
-    operands_.tensor(static_cast<int>(before), -1, tensor);
-    if (operands_.records().size() == before) return;  // no room
-    operands_.records().back().argument = runtime.recorder->intern_string(name);
+    operands_.tensor(name, tensor);
   }
 
   OperandList& operands_;
@@ -136,12 +132,7 @@ void add_device_of_message(std::string_view message, OperandList& operands) {
     const trace::DeviceSlot slot = device_slot(device_key(*device));
     const auto there = [slot](const trace::OperandRecord& one) { return one.device == slot; };
     if (std::ranges::any_of(operands.records(), there)) continue;
-    const std::size_t before = operands.records().size();
-    operands.device(static_cast<int>(before), *device);
-    if (operands.records().size() != before) {
-      operands.records().back().argument = runtime.recorder->intern_string("device");
-    }
-    return;
+    return operands.device("device", *device);
   }
 }
 

@@ -208,6 +208,10 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
                                        stack.native_frames(), evidence.records());
 }
 
+std::uint32_t raised_flags(OperandList& operands) noexcept {
+  return operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
+}
+
 // The place that a report gives as `where`.
 trace::Position place_of(const trace::MeetingPayload& meeting) noexcept {
   const std::span frames{reinterpret_cast<const trace::FrameRecord*>(operands_of(meeting).data() + meeting.operands),
@@ -322,7 +326,7 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
   if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
   add_device_of_group(runtime.recorder->string(message), operands);
   Details details;
-  details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
+  details.flags = raised_flags(operands);
   details.message = message;
   details.op = op;
   details.site = state.outer.site.id;
@@ -371,7 +375,7 @@ void record_left(ThreadState& state, std::string_view message, const void* inner
   const auto known = [&] { return runtime.recorder->string(state.unhandled->message); };
   if (state.unhandled != nullptr && (contains(message, known()) || contains(known(), message))) return;
   Details details;
-  details.flags = operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
+  details.flags = raised_flags(operands);
   details.message = runtime.recorder->intern_string(message);
   details.site = call_site(state.caches, innermost, true).id;
   details.innermost = innermost;

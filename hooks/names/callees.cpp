@@ -3,15 +3,11 @@
 #include "hooks/names/named_objects.h"
 #include "hooks/names/own_code.h"
 #include "hooks/python/code_api.h"
-#include "hooks/python/python_frames.h"
 #include "hooks/source/python_text.h"
 
 namespace devsan::hooks {
 
 namespace {
-
-constexpr std::ptrdiff_t kMethodFunction = 16;  // PyMethodObject::im_func
-constexpr std::ptrdiff_t kMethodSelf = 24;      // PyMethodObject::im_self
 
 void* object_in(const NameScope& scope, std::string_view path) {
   if (scope.frame != nullptr) return object_behind(scope.frame, path);
@@ -24,21 +20,15 @@ void* object_in(const NameScope& scope, std::string_view path) {
 }
 
 Callee method_of(void* object, std::string_view name) {
-  const void* type = is_type(object) ? object : type_of(object);
-  for (const void* function : functions_of_type(type)) {
-    const void* code = code_of_function(function);
-    if (is_name(field<const void*>(code, code_members.name), name)) return {code, object};
-  }
-  return {};
+  const void* code = method_named(is_type(object) ? object : type_of(object), name);
+  return code != nullptr ? Callee{code, object} : Callee{};
 }
 
 Callee called(void* object) {
-  if (is_builtin(object, "method")) {
-    const void* function = function_behind(field<const void*>(object, kMethodFunction));
-    return function != nullptr ? Callee{code_of_function(function), field<void*>(object, kMethodSelf)} : Callee{};
+  if (const void* function = function_behind(object)) {
+    return {code_of_function(function), is_builtin(object, "method") ? field<void*>(object, kMethodSelf) : nullptr};
   }
-  if (const void* function = function_behind(object)) return {code_of_function(function), nullptr};
-  if (is_type(object)) return {};
+  if (is_type(object) || is_builtin(object, "method")) return {};
   const Callee forward = method_of(object, "forward");  // of a module, which torch calls
   return forward.code != nullptr ? forward : method_of(object, "__call__");
 }

@@ -110,8 +110,6 @@ bool has_slots(const void* object) noexcept {
   return false;
 }
 
-constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
-
 // Modules hold the world: that is not how a program names a tensor.
 bool leads_nowhere(const void* object) noexcept {
   return is_text(object) || type_name(object) == "module";

@@ -131,4 +131,12 @@ std::vector<const void*> functions_of_type(const void* type) {
   return functions;
 }
 
+const void* method_named(const void* type, std::string_view name) {
+  for (const void* function : functions_of_type(type)) {
+    const void* code = code_of_function(function);
+    if (is_name(field<const void*>(code, code_members.name), name)) return code;
+  }
+  return nullptr;
+}
+
 }  // namespace devsan::hooks

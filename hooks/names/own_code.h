@@ -27,6 +27,8 @@ class OwnCode {
 
 // The functions in the classes that `type` is made of, outside torch, base classes last; library code among them.
 std::vector<const void*> functions_of_type(const void* type);
+// The code of the one among them that goes by a name, the most derived; null without one.
+const void* method_named(const void* type, std::string_view name);
 
 // The function that an object stands for: itself, or what is inside a bound method, a property, a class or static
 // method, functools.partial, or a wrapper that keeps it in its closure. Null where there is none.

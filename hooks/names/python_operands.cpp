@@ -113,8 +113,7 @@ void add_converted(const Refusal& refusal, const std::string& code, OperandList&
   if (device.empty()) return;
   add_value(refusal, call->callee.substr(0, dot), Taken::as_view, device, operands);
   name_argument(operands, "self");
-  operands.device(1, c10::Device(c10::kCPU));
-  name_argument(operands, "numpy");
+  operands.device("numpy", c10::Device(c10::kCPU));
 }
 
 // `p.grad = value`: an assignment is the statement, whatever columns its instruction has.
@@ -125,8 +124,7 @@ void add_assigned_gradient(const Refusal& refusal, const std::string& statement,
   const c10::TensorImpl* owner = tensor_behind(refusal.frame, std::string_view(statement).substr(0, target)).tensor;
   const std::string device = device_named(refusal.message, "with device type '");
   if (owner == nullptr || device.empty()) return;
-  operands.tensor(0, -1, owner);
-  name_argument(operands, "self");
+  operands.tensor("self", owner);
   add_value(refusal, statement.substr(target + kTarget.size()), Taken::as_value, device, operands);
   name_argument(operands, "grad");
 }

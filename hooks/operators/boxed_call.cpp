@@ -164,8 +164,7 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
     }
   }
   // A group refuses tensors that are all on one device, too.
-  const bool collective = std::string_view(schema.name()).starts_with("c10d::");
-  if (operands_.differ || collective) {
+  if (operands_.differ || op.collective) {
     listed_.reset(new (std::nothrow) OperandList(op.id, &schema));
     if (listed_ != nullptr) enumerate_boxed(*listed_, arguments);
   }

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "hooks/operators/operator_table.h"
-#include "hooks/process/runtime.h"
 
 namespace devsan::hooks {
 
@@ -45,11 +44,8 @@ bool takes_state_from_device(const ThreadState& state) noexcept {
 
 void add_generator_state(const ThreadState& state, OperandList& operands) noexcept {
   if (!takes_state_from_device(state)) return;
-  operands.tensor(0, -1, state.generator_state);
-  operands.device(1, c10::Device(c10::kCPU));
-  if (operands.records().size() != 2) return;  // no room
-  operands.records()[0].argument = runtime.recorder->intern_string("new_state");
-  operands.records()[1].argument = runtime.recorder->intern_string("generator");
+  operands.tensor("new_state", state.generator_state);
+  operands.device("generator", c10::Device(c10::kCPU));
 }
 
 }  // namespace devsan::hooks

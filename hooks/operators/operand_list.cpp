@@ -143,6 +143,22 @@ void OperandList::storage(int argument, const at::Storage& storage) {
   record->storage_bytes = storage_size(storage.unsafeGetStorageImpl());
 }
 
+void OperandList::call_those_from(std::size_t first, std::string_view name) noexcept {
+  for (; first < count_; ++first) records_[first].argument = runtime.recorder->intern_string(name);
+}
+
+void OperandList::tensor(std::string_view name, const c10::TensorImpl* tensor) {
+  const std::size_t before = count_;
+  this->tensor(0, -1, tensor);
+  call_those_from(before, name);
+}
+
+void OperandList::device(std::string_view name, c10::Device device) {
+  const std::size_t before = count_;
+  this->device(0, device);
+  call_those_from(before, name);
+}
+
 void OperandList::unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept {
   trace::OperandRecord* record = add(0, -1, device);
   if (record == nullptr) return;

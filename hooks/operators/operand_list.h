@@ -22,6 +22,9 @@ class OperandList final : public OperandSink {
   void generator(int argument, const at::Generator& generator) override;
   void device(int argument, c10::Device device) override;
   void storage(int argument, const at::Storage& storage) override;
+  // The same of what is no argument of an operator, and goes by this name.
+  void tensor(std::string_view name, const c10::TensorImpl* tensor);
+  void device(std::string_view name, c10::Device device);
   // A tensor that is known by its device, its history and the expression that it is called by alone.
   void unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept;
 
@@ -38,6 +41,7 @@ class OperandList final : public OperandSink {
   static constexpr std::size_t kMaxOperands = 64;
 
   trace::OperandRecord* add(int argument, int element, trace::DeviceSlot device) noexcept;
+  void call_those_from(std::size_t first, std::string_view name) noexcept;
 
   std::string_view argument_name(int argument) const noexcept;
 

@@ -1,6 +1,5 @@
 #include "hooks/operators/process_group.h"
 
-#include "hooks/process/runtime.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::hooks {
@@ -9,10 +8,7 @@ void add_device_of_group(std::string_view message, OperandList& operands) noexce
   const std::size_t at = message.find(trace::kGroupRefused);
   if (at == message.npos) return;
   const bool host = message.substr(at + trace::kGroupRefused.size()).starts_with("cpu");
-  const std::size_t before = operands.records().size();
-  operands.device(static_cast<int>(before), c10::Device(host ? c10::kCUDA : c10::kCPU));
-  if (operands.records().size() == before) return;  // no room
-  operands.records().back().argument = runtime.recorder->intern_string("group");
+  operands.device("group", c10::Device(host ? c10::kCUDA : c10::kCPU));
 }
 
 }  // namespace devsan::hooks

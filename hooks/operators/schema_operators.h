@@ -14,6 +14,7 @@ struct SchemaOperator {
   bool wrapped = false;                            // one of ATen's, in the table of wrappers
   bool factory = false;                            // makes new values on the device that it is told
   Watch watch = Watch::none;
+  bool collective = false;  // of a process group
 };
 
 // Any thread may call this at any time. The first call takes some 0.2 ms, the first one of a new operator some

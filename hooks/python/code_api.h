@@ -39,7 +39,8 @@ const CodeApi& code_api() noexcept;
 // Of PyTypeObject, which has not changed since 3.8.
 inline constexpr std::ptrdiff_t kTypeDict = 264;
 inline constexpr std::ptrdiff_t kTypeMro = 344;
-inline constexpr std::ptrdiff_t kBytesText = 32;  // PyBytesObject::ob_sval
+inline constexpr std::ptrdiff_t kBytesText = 32;   // PyBytesObject::ob_sval
+inline constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
 
 inline bool is_integer(const void* object) noexcept {
   return has_type_flag(object, 24);

@@ -200,6 +200,13 @@ int end_of_function(const SourceLines& lines, int number) {
   return def != 0 ? end_of_block(lines, number, def) : lines.count();
 }
 
+int definition_below(const SourceLines& lines, int first) {
+  for (int line = first; !trimmed(lines[line]).empty(); ++line) {
+    if (without_async(trimmed(lines[line])).starts_with("def ")) return line;
+  }
+  return 0;
+}
+
 std::string defined_name(std::string_view line, std::string_view keyword) {
   line = without_async(line.substr(indentation(line)));
   line.remove_prefix(std::min(keyword.size(), line.size()));

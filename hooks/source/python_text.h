@@ -55,6 +55,10 @@ bool is_blank(std::string_view line) noexcept;
 // less than all between; 0 without one.
 int enclosing_line(const SourceLines& lines, int number, std::string_view keyword);
 
+// The line of a function's `def`, where `first` is that, or the first of its decorators; 0 where no line has one before
+// the next blank one.
+int definition_below(const SourceLines& lines, int first);
+
 // "pick" of "    def pick(self):", with `keyword` "def ".
 std::string defined_name(std::string_view line, std::string_view keyword);
 

@@ -31,13 +31,6 @@ const Frame* drawn_by_loop(const Operand& odd, const LineageStep& arrival, const
   return is_loop(caller) && same_function(caller, taken) ? &caller : nullptr;
 }
 
-// `test_data[0]`, `self.data[0][1]`: an expression that begins with an entry of a variable or attribute.
-bool begins_with_entry(std::string_view value) {
-  const std::size_t open = value.find('[');
-  return open != 0 && open != value.npos &&
-         std::ranges::all_of(value.substr(0, open), [](char c) { return trace::is_word(c) || c == '.'; });
-}
-
 // `image, label = test_data[0]`: an entry of what an object has made for itself.
 bool is_entry_of_data(const LineageStep& arrival, const Frame& taken) {
   const bool kept = is_constructor(arrival.at) || arrival.at.function.ends_with("__getitem__");
@@ -57,20 +50,6 @@ bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& find
   return arrival.how == trace::How::created && trace::calls_method(arrival.at.statement(), kMakers) &&
          called != arrival.calls.end() && same_line(*called, taken) && !is_running(arrival.at, finding) &&
          class_of(arrival.at) != class_of(taken) && split_assignment(taken.statement());
-}
-
-// `past = batch[0]`: of several lines that may have given a variable its value the only one that takes an entry out;
-// the others compute something. Null without one.
-const Evidence* perhaps_taken(const Operand& odd, const Finding& finding) {
-  const Evidence* found = nullptr;
-  for (const Evidence& one : odd.evidence) {
-    if (one.kind != trace::EvidenceKind::perhaps_bound_at || !is_changeable(one.at, finding)) continue;
-    const auto assigned = split_assignment(one.at.statement());
-    if (!assigned || !begins_with_entry(assigned->value) || !only_takes_apart(one.at.statement())) continue;
-    if (found != nullptr) return nullptr;
-    found = &one;
-  }
-  return found;
 }
 
 // Whether a line goes through something, by a loop or in a comprehension.

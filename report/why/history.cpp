@@ -88,6 +88,24 @@ const Evidence* store_of(const Operand& operand, const Evidence& held, const Fin
   return nullptr;
 }
 
+bool begins_with_entry(std::string_view value) {
+  const std::size_t open = value.find('[');
+  return open != 0 && open != value.npos &&
+         std::ranges::all_of(value.substr(0, open), [](char c) { return trace::is_word(c) || c == '.'; });
+}
+
+const Evidence* perhaps_taken(const Operand& operand, const Finding& finding) {
+  const Evidence* found = nullptr;
+  for (const Evidence& one : operand.evidence) {
+    if (one.kind != trace::EvidenceKind::perhaps_bound_at || !is_changeable(one.at, finding)) continue;
+    const auto assigned = split_assignment(one.at.statement());
+    if (!assigned || !begins_with_entry(assigned->value) || !only_takes_apart(one.at.statement())) continue;
+    if (found != nullptr) return nullptr;
+    found = &one;
+  }
+  return found;
+}
+
 bool is_made_in(const Frame& place, const Operand& operand) {
   return !operand.lineage.empty() && operand.lineage.back().how == trace::How::created &&
          same_function(operand.lineage.back().at, place);

@@ -40,6 +40,11 @@ const Evidence* place_of(const Operand& operand, trace::EvidenceKind kind, const
 // Where the attribute that holds it directly, `held` (held_by_module or held_by_object), is stored: not what leads to
 // that. Where it is not known which of several lines did, the one in the constructor. Null without one.
 const Evidence* store_of(const Operand& operand, const Evidence& held, const Finding& finding);
+// `test_data[0]`, `self.data[0][1]`: whether an expression begins with an entry of a variable or attribute.
+bool begins_with_entry(std::string_view value);
+// `past = batch[0]`: of several lines that may have given its variable the value, the only one that takes an entry out;
+// the others compute something. Null without one.
+const Evidence* perhaps_taken(const Operand& operand, const Finding& finding);
 // Whether its first step, which made it anew, stands in the function of a line.
 bool is_made_in(const Frame& place, const Operand& operand);
 // Whether a weight, or another value, was made behind this line of a function that has run that far.

@@ -2,6 +2,7 @@
 // after the model or the data has moved, get the old one.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/decision.h"
@@ -82,10 +83,8 @@ bool is_taken_from_guarded(const Operand& odd, const Finding& finding) {
     std::size_t end = at + kSelf.size();
     while (end < taken.size() && trace::is_word(taken[end])) ++end;
     const std::string attribute = taken.substr(at, end - at);
-    const std::size_t asked = guard->text.find(attribute);
-    const bool whole = asked != guard->text.npos && (asked + attribute.size() == guard->text.size() ||
-                                                     !trace::is_word(guard->text[asked + attribute.size()]));
-    if (whole && taken[end] != '(') return true;
+    const bool asked = find_name(guard->text, attribute) != std::string_view::npos;
+    if (asked && taken[end] != '(') return true;
   }
   return false;
 }

@@ -67,7 +67,7 @@ const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, cons
 
 // A script that moves a model is no other object.
 bool moves_whole_program(const Frame& place) {
-  return place.function == "<module>" || place.function.find('.') == std::string::npos;
+  return place.function.find('.') == std::string::npos;
 }
 
 // "height", "width" of `torch.stack([width, height, width, height], dim=1)`: what is joined, each once.

@@ -68,10 +68,10 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
   if (first != nullptr) return first;
   if (const Evidence* taken = place_of(operand, trace::EvidenceKind::taken_out_at, finding)) return &taken->at;
   // `mask = kept[at]["mask"]`, the only one of several lines that takes an entry out.
-  for (const Evidence& one : operand.evidence) {
-    if (one.kind != trace::EvidenceKind::perhaps_bound_at || !is_apart(one.at, parked, operand)) continue;
-    const auto assigned = split_assignment(one.at.statement());
-    if (assigned && assigned->value.ends_with(']') && assigned->value.find('(') == assigned->value.npos) return &one.at;
+  const Evidence* perhaps = perhaps_taken(operand, finding);
+  if (perhaps != nullptr && is_apart(perhaps->at, parked, operand)) {
+    const auto assigned = split_assignment(perhaps->at.statement());
+    if (assigned && assigned->value.ends_with(']')) return &perhaps->at;
   }
   // The outermost of the calls that gave it comes last.
   const Frame* place = nullptr;

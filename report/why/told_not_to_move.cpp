@@ -1,6 +1,4 @@
 // `kernel.cuda() if gpu else kernel`: the function moves it when a flag says so, and the call says that it is not to.
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -19,14 +17,11 @@ namespace {
 // "gpu" of `self.kernel = kernel.cuda() if gpu else kernel`; empty where no flag decides about a move to an
 // accelerator.
 std::string flag_of_move(const Frame& place) {
-  constexpr std::array<std::string_view, 2> kMoves = {".cuda(", ".to("};
   constexpr std::string_view kIf = ") if ";
   const std::string& text = place.statement();
   const std::size_t condition = text.find(kIf);
   if (condition == text.npos) return "";
-  const std::string_view before = std::string_view(text).substr(0, condition);
-  const auto moves = [before](std::string_view one) { return before.find(one) != before.npos; };
-  if (std::ranges::none_of(kMoves, moves)) return "";
+  if (!calls_move(std::string_view(text).substr(0, condition))) return "";
   const std::size_t begin = condition + kIf.size();
   std::size_t end = begin;
   while (end < text.size() && trace::is_word(text[end])) ++end;
