@@ -145,6 +145,81 @@ def test_a_call_that_could_be_given_the_device_of_what_its_result_meets_is_told(
         assert evidence.of(mark, "device-not-given-at") == [], mark
 
 
+MAKERS = PROLOGUE + """
+def tokens_of(texts):
+    return torch.zeros(len(texts))
+
+
+def tokens_like(rows):
+    return torch.zeros(rows.shape[0])
+
+
+def tokens_on(texts, device="cpu"):
+    return torch.zeros(len(texts), device=device)
+
+
+class Encoder:
+    def __init__(self):
+        self.device = torch.device("cuda")
+
+    def taken(self, x):
+        tokens = tokens_of("abc")  # @takes
+        tokens + x  # @taken
+
+    def in_shape(self, x):
+        tokens = tokens_like(torch.ones(3))
+        tokens + x  # @in shape
+
+    def told(self, x):
+        tokens = tokens_on("abc")
+        tokens + x  # @told
+
+
+class Homeless:
+    def taken(self, x):
+        tokens = tokens_of("abc")
+        tokens + x  # @homeless
+
+
+attempt(Encoder().taken, gpu())
+attempt(Encoder().in_shape, gpu())
+attempt(Encoder().told, gpu())
+attempt(Homeless().taken, gpu())
+"""
+
+
+def test_an_object_with_a_device_that_takes_what_a_helper_without_one_made_is_told(run_python):
+    evidence = Evidence(run_python(MAKERS, sim=1), MAKERS)
+    assert evidence.of("taken", "taken-from-maker-at") == [("takes", "self.device")]
+    for mark in ("in shape", "told", "homeless"):
+        assert evidence.of(mark, "taken-from-maker-at") == [], mark
+
+
+BRANCHES = PROLOGUE + """
+def ready(batch):
+    out = {}
+    for name, value in batch.items():
+        if torch.is_tensor(value):
+            out[name] = value.to("cuda")
+        else:
+            out[name] = value  # @as it is
+    return out
+
+
+def compute(x, mask, waves):
+    mask + x + waves[0]  # @fails
+
+
+attempt(lambda batch: compute(**ready(batch)), {
+    "x": torch.ones(3), "mask": torch.ones(3), "waves": [torch.ones(3)]})
+"""
+
+
+def test_the_branch_that_puts_things_as_they_are_is_told_beside_the_one_that_moves(run_python):
+    evidence = Evidence(run_python(BRANCHES, sim=1), BRANCHES)
+    assert [mark for mark, _ in evidence.of("fails", "put-as-it-is-at")] == ["as it is"]
+
+
 OF_CLASS = PROLOGUE + """
 class Check:
     unit = None

@@ -443,5 +443,26 @@ TEST_CASE("One line that joins several made without a device moves them all") {
   }
 }
 
+TEST_CASE("What a helper without a device has made is moved by the object that takes it") {
+  const Frame taken = line(40, "ZeroShot.embed", "        tokens = tokenize(texts)");
+  Finding finding = add("labels");
+  odd(finding).lineage = {derived(line(19, "Session.run", "        return feed @ weight")),
+                          created(line(23, "tokenize", "    out = torch.zeros(len(texts), length)"))};
+  find(odd(finding), EvidenceKind::taken_from_maker_at, taken, "self.device");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "taken_from_maker");
+  CHECK(cause_line(told) == 40);
+  CHECK_THAT(told.fix->text, Contains("`tokens = tokenize(texts).to(self.device)`"));
+
+  SECTION("not where it was moved since") {
+    odd(finding).lineage.insert(odd(finding).lineage.begin(), moved(line(44, "main", "labels = labels.cpu()"), "cpu"));
+    CHECK(rule_of(finding) != "taken_from_maker");
+  }
+  SECTION("not where what it meets is on the CPU, too") {
+    wanted(finding).device = "cpu";
+    CHECK(rule_of(finding) != "taken_from_maker");
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report
