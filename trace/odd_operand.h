@@ -13,6 +13,7 @@
 //  3. Python numbers are never odd, and 0-dim CPU tensors are not while the others disagree without them: PyTorch lets
 //     them join operators on any device. Where they are all that differs (stack and cat make no exception for them, and
 //     a note reports them) they are odd.
+//     Indices on the CPU are never odd where what they index is on an accelerator: PyTorch brings them over.
 //  4. An operator in place writes to its target, so the target settles the device where the others are single numbers:
 //     a CPU tensor that takes in a 0-dim tensor on an accelerator is meant to be on the CPU (offloaded gradients,
 //     running statistics), and the number should have come to the host. Not if that number is a parameter or buffer:
@@ -29,6 +30,7 @@
 //     operator in place, then the first operand's.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -105,6 +107,7 @@ class OddOperands {
   bool odd(const OperandRecord& operand) const {
     if (named_ != StringId::none) return operand.argument == named_;
     if (operand.device == DeviceSlot::none || (operand.flags & (kWrappedNumber | kDeviceArgument)) != 0) return false;
+    if (is_spared_index(operand)) return false;
     const bool generator = (operand.flags & kGenerator) != 0;
     if (only_generators_) return generator && (operand.device != wanted_ || wanted_ == DeviceSlot::none);
     return !generator && operand.device != wanted_ && !(spare_cpu_scalars_ && is_cpu_scalar(operand));
@@ -114,6 +117,7 @@ class OddOperands {
 
  private:
   static constexpr std::size_t kDevices = 256;  // every value of a DeviceSlot, valid or not
+  static constexpr std::size_t kIndices = 8;    // more dimensions than that nobody indexes at once
 
   struct Tally {
     std::array<std::uint16_t, kDevices> operands{};
@@ -145,6 +149,13 @@ class OddOperands {
   DeviceClass class_of(const OperandRecord& operand) const {
     return classes_[static_cast<std::size_t>(operand.device)];
   }
+  bool is_spared_index(const OperandRecord& operand) const {
+    if (class_of(operand) != DeviceClass::cpu) return false;
+    const auto end = spared_indices_.begin() + static_cast<std::ptrdiff_t>(spared_count_);
+    return std::find(spared_indices_.begin(), end, operand.argument) != end;
+  }
+  template <class TextOf>
+  void spare_indices(std::span<const OperandRecord> operands, TextOf& text_of);
 
   template <class TextOf>
   bool settle_by_message(std::span<const OperandRecord> operands, std::string_view message, TextOf& text_of);
@@ -162,7 +173,21 @@ class OddOperands {
   bool only_generators_ = false;
   bool spare_cpu_scalars_ = false;
   std::array<DeviceClass, kDevices> classes_{};
+  std::array<StringId, kIndices> spared_indices_{};
+  std::size_t spared_count_ = 0;
 };
+
+template <class TextOf>
+void OddOperands::spare_indices(std::span<const OperandRecord> operands, TextOf& text_of) {
+  const auto indexed = std::find_if(operands.begin(), operands.end(), [&](const OperandRecord& operand) {
+    return is_tensor(operand) && text_of(operand.argument) == "self";
+  });
+  if (indexed == operands.end() || class_of(*indexed) != DeviceClass::accelerator) return;
+  for (const OperandRecord& operand : operands) {
+    if (!text_of(operand.argument).starts_with("indices[") || spared_count_ == kIndices) continue;
+    spared_indices_[spared_count_++] = operand.argument;
+  }
+}
 
 template <class TextOf>
 bool OddOperands::settle_by_message(std::span<const OperandRecord> operands, std::string_view message,
@@ -274,7 +299,10 @@ OddOperands::OddOperands(std::string_view op, std::string_view message, std::spa
   Tally without_cpu_scalars;
   for (const OperandRecord& operand : operands) {
     classes_[static_cast<std::size_t>(operand.device)] = classify_device(device_of(operand.device));
-    if (!is_tensor(operand)) continue;
+  }
+  spare_indices(operands, text_of);
+  for (const OperandRecord& operand : operands) {
+    if (!is_tensor(operand) || is_spared_index(operand)) continue;
     const std::string_view argument = text_of(operand.argument);
     if (target == nullptr && works_in_place(op) && (argument == "self" || argument.starts_with("self["))) {
       target = &operand;

@@ -190,6 +190,13 @@ bool has_operand(const Inquiry& inquiry, std::size_t operand, const void* frame,
   return false;
 }
 
+// The memory of an operand; of a temporary, that of the tensor that it was made from.
+const c10::StorageImpl* storage_behind(const Inquiry& inquiry, std::size_t operand) {
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  const c10::TensorImpl* tensor = sighting.base ? sighting.tensor : inquiry.identities[operand].tensor;
+  return tensor != nullptr ? storage_of(tensor) : nullptr;
+}
+
 // `moved = to_device(batch)`, and then `report(batch)`, in a function that waits for the latter: the copy was made for
 // this function, and it hands on what it was made from.
 void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& copy) {
@@ -216,20 +223,19 @@ void find_handed_on(const Inquiry& inquiry, std::size_t operand, const Copy& cop
 
 }  // namespace
 
+void find_stay(const Inquiry& inquiry, std::size_t operand) {
+  const c10::StorageImpl* storage = storage_behind(inquiry, operand);
+  const auto stay = storage != nullptr ? find_copy(storage, Copied::nowhere) : std::nullopt;
+  if (!stay || stay->device != inquiry.operands[operand].device) return;
+  const trace::Position at = runtime.recorder->site(stay->site).user;
+  inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
+  find_stay_source(*stay, inquiry.operands[operand].device, operand, inquiry.found);
+  find_call_without_device(at, stay->calls, operand, inquiry.found);
+}
+
 void find_copied_away(const Inquiry& inquiry, std::size_t operand) {
-  const Sighting& sighting = inquiry.search.sighting(operand);
-  const c10::TensorImpl* tensor = sighting.base ? sighting.tensor : inquiry.identities[operand].tensor;
-  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const c10::StorageImpl* storage = storage_behind(inquiry, operand);
   if (storage == nullptr) return;
-  if (const auto stay = find_copy(storage, Copied::nowhere)) {
-    const bool here = stay->device == inquiry.operands[operand].device;
-    const trace::Position at = runtime.recorder->site(stay->site).user;
-    if (here) {
-      inquiry.found.add(trace::EvidenceKind::stayed_at, operand, at, "");
-      find_stay_source(*stay, inquiry.operands[operand].device, operand, inquiry.found);
-      find_call_without_device(at, stay->calls, operand, inquiry.found);
-    }
-  }
   const auto copy = find_copy(storage, Copied::away);
   if (!copy) return;
   for (const trace::OperandRecord& other : inquiry.operands) {

@@ -1,5 +1,6 @@
 #include "hooks/evidence/evidence.h"
 
+#include "hooks/evidence/call_frames.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
@@ -17,6 +18,26 @@ namespace {
 // Whether an operator at `site` was called on the line `at`, or in a statement that goes on to it.
 bool called_at(const trace::Position& site, const trace::Position& at) noexcept {
   return site.file == at.file && site.function == at.function && site.line <= at.line && at.line <= site.end_line;
+}
+
+// The only one that called what made the operand, where that came to its device: `self.count, self.map = plan(n)`.
+std::optional<trace::Position> among_calls(std::size_t operand, const Inquiry& inquiry,
+                                           const std::vector<Candidate>& candidates) {
+  constexpr int kMaxSteps = 8;
+  trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  for (int steps = 0; node.how == trace::How::derived && steps < kMaxSteps; ++steps) {
+    node = runtime.recorder->lineage(node.parent);
+  }
+  if (node.how != trace::How::created) return std::nullopt;
+  const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(node.site).user, node.calls);
+  const Candidate* found = nullptr;
+  for (const Candidate& one : candidates) {
+    const auto is_call = [&](const trace::Position& call) { return same_line(call, one.at); };
+    if (std::none_of(calls.begin() + 1, calls.end(), is_call)) continue;
+    if (found != nullptr && !same_line(found->at, one.at)) return std::nullopt;
+    found = &one;
+  }
+  return found != nullptr ? std::optional(found->at) : std::nullopt;
 }
 
 }  // namespace
@@ -58,7 +79,7 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
     if (match != nullptr && !same_line(match->at, one.at)) return std::nullopt;
     match = &one;
   }
-  return match != nullptr ? std::optional(match->at) : std::nullopt;
+  return match != nullptr ? std::optional(match->at) : among_calls(operand, inquiry, candidates);
 }
 
 const void* Inquiry::viewed_by(std::size_t operand) const {
@@ -66,7 +87,10 @@ const void* Inquiry::viewed_by(std::size_t operand) const {
   const OperandIdentity& known = identities[operand];
   const bool view = sighting.base && sighting.tensor != nullptr && known.tensor != nullptr &&
                     storage_of(sighting.tensor) == storage_of(known.tensor);
-  return view ? search.place(sighting.place).object : known.object;
+  if (view) return search.place(sighting.place).object;
+  // `bias = self.statics.bias.squeeze()`: a variable that is a view of a parameter or buffer.
+  const void* owned = search.owner(known.object) == nullptr ? search.owned_over(known.tensor) : nullptr;
+  return owned != nullptr ? owned : known.object;
 }
 
 bool Inquiry::is_for_numpy() const {

@@ -191,6 +191,7 @@ void find_kept_beside(const Inquiry& inquiry, std::size_t operand);
 void find_moved_children(const Inquiry& inquiry, std::size_t operand);
 void find_moved_parameters(const Inquiry& inquiry, std::size_t operand);
 void find_generator(const Inquiry& inquiry, std::size_t operand);
+void find_stay(const Inquiry& inquiry, std::size_t operand);
 void find_copied_away(const Inquiry& inquiry, std::size_t operand);
 void find_source_moved(const Inquiry& inquiry, std::size_t operand);
 void find_source_copied(const Inquiry& inquiry, std::size_t operand);
@@ -216,6 +217,8 @@ void find_made_alike(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand);
 void find_unused_device(const Inquiry& inquiry, std::size_t operand);
 void find_host_work(const Inquiry& inquiry, std::size_t operand);
+void find_host_handover(const Inquiry& inquiry, std::size_t operand);
+void find_module_twin(const Inquiry& inquiry, std::size_t operand);
 void find_forward_call(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_keep(const Inquiry& inquiry, std::size_t operand);
 void find_hook_on_list(const Inquiry& inquiry, std::size_t operand);
@@ -251,6 +254,7 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
                         const ComputesDevice& computes_device = nullptr);
 void find_filling(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_taken_from_maker(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
+void find_brought_back(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found);
 void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t index, EvidenceList& found);
 // The line that fails, and a variable that has a tensor which an operand meets there; empty where it has no name.
 struct Met {

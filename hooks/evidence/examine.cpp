@@ -42,6 +42,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_hook_inputs(inquiry, k);
   find_optimizer_state(inquiry, k);
   find_default_argument(inquiry, k);
+  find_stay(inquiry, k);
   find_copied_away(inquiry, k);
   find_source_moved(inquiry, k);
   find_source_copied(inquiry, k);
@@ -82,6 +83,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_result_moved(inquiry, k);
   find_twin(inquiry, k);
   find_handed_back(inquiry, k);
+  find_module_twin(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.
@@ -103,6 +105,9 @@ void collect_of_other(const Inquiry& inquiry, std::size_t k) {
   find_restored(inquiry, k);
   find_ancestor(inquiry, k);
   find_handed_back(inquiry, k);
+  find_stay(inquiry, k);
+  find_optimizer_state(inquiry, k);
+  find_host_handover(inquiry, k);
 }
 
 void collect(const Inquiry& inquiry, const Failure& failure) {
@@ -148,6 +153,7 @@ void examine_text(const Failure& failure, std::span<const trace::OperandRecord> 
       find_device_not_given(operands[k], k, met, evidence);
       find_filling(operands[k], k, evidence);
       find_taken_from_maker(operands[k], k, evidence);
+      find_brought_back(operands[k], k, evidence);
     }
   } catch (const std::exception&) {  // evidence is worth no failure
   }

@@ -9,6 +9,7 @@
 #include "hooks/python/code_api.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_moves.h"
 #include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
@@ -64,6 +65,19 @@ void find_given(const Inquiry& inquiry, std::size_t operand) {
 void add_calls_with(const Inquiry& inquiry, std::size_t operand, std::uint32_t at, trace::EvidenceKind kind) {
   visit_calls_with(inquiry, at, [&](const Handed& handed, const void*) {
     inquiry.found.add(kind, operand, handed.at, handed.text);
+  });
+}
+
+// `corners_of(sizes, float(heading[i]), self.center[i])`, where the sizes and the heading were brought to the host
+// above.
+void find_host_handover(const Inquiry& inquiry, std::size_t operand) {
+  constexpr int kSeveral = 2;
+  if (inquiry.identities[operand].tensor == nullptr || !is_cuda_tensor(inquiry.identities[operand].tensor)) return;
+  SourceFiles files;
+  visit_calls_with(inquiry, inquiry.search.sighting(operand).place, [&](const Handed& handed, const void*) {
+    const int brought = lines_for_host(SourceLines(files.whole(handed.at.file)), handed.at.line);
+    if (brought < kSeveral) return;
+    inquiry.found.add(trace::EvidenceKind::among_host_work_at, operand, handed.at, std::to_string(brought));
   });
 }
 

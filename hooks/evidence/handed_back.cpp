@@ -1,5 +1,6 @@
 // The ways by which a value comes to the variable that has it without an operator: one of several assignments, and the
 // functions that hand it back. No operator runs there, so no history knows of them.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +10,9 @@
 #include "hooks/names/callees.h"
 #include "hooks/origins/sites.h"
 #include "hooks/python/code_api.h"
+#include "hooks/python/waiting_calls.h"
 #include "hooks/source/python_calls.h"
+#include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 
@@ -36,6 +39,19 @@ std::vector<int> returns_of(const SourceLines& lines, int first) {
   return found;
 }
 
+// "loss" of `return loss` and of `return loss.detach() / 2`; empty for several values, and where it begins otherwise.
+std::string variable_returned(std::string_view statement) {
+  const std::size_t blank = std::min(statement.find(' '), statement.size());
+  const std::string_view value = trimmed(statement.substr(blank));
+  std::string name = leading_name(value);
+  const bool alone = end_of_expression(value, 0) == value.size();
+  return alone && is_identifier(name) && name != "self" && call_in(value, name) != 0 ? name : "";
+}
+
+bool begins_empty(std::string_view value) {
+  return value == "[]" || value == "list()";
+}
+
 class HandedBack {
  public:
   HandedBack(const Inquiry& inquiry, std::size_t operand) : inquiry_(inquiry), operand_(operand) {}
@@ -54,27 +70,109 @@ class HandedBack {
     }
   }
 
- private:
-  void follow_calls(const NameScope& scope, const std::string& statement, int depth) {
+  // `x * self.background()`, where the method hands back an attribute of its object: the failing line has no name for
+  // it but the call.
+  void follow_call() {
+    const Sighting& sighting = inquiry_.search.sighting(operand_);
+    const void* frame = program_frame(inquiry_.innermost);
+    if (sighting.place == kNoPlace || inquiry_.search.is_root(sighting.place) || frame == nullptr) return;
+    const std::string path = inquiry_.search.path_to(sighting.place);
+    const trace::Position waits = waits_at(frame);
+    const SourceLines failing(files_.whole(waits.file));
+    const std::string statement = statement_at(failing, waits.line);
+    if (!path.starts_with("self.") || statement.find(path) != statement.npos) return;
     for (const std::string& call : callees_in(statement)) {
-      if (functions_ >= kMaxFunctions) return;
-      const Callee callee = callee_behind(scope, call);
-      if (callee.code != nullptr) follow_returns(callee, call, depth);
+      const Callee callee = callee_behind({frame, nullptr}, call);
+      if (callee.code != nullptr && ++functions_ < kMaxFunctions) find_path(callee, call, path);
     }
   }
 
-  void follow_returns(const Callee& callee, const std::string& call, int depth) {
+ private:
+  // The line of a function that returns what a path leads to, or gives it the variable that another one returns.
+  void find_path(const Callee& callee, const std::string& call, const std::string& path) {
+    const trace::StringId file = position_of(callee.code, 0).file;
+    SourceFiles files;
+    const SourceLines lines(files.whole(file));
+    const auto add = [&](trace::EvidenceKind kind, int line, const std::string& text) {
+      inquiry_.found.add(kind, operand_, position_at(file, line, qualified_function(lines, line)), text);
+    };
+    for (const int line : returns_of(lines, code_first_line(callee.code))) {
+      const std::string statement = statement_at(lines, line);
+      if (statement == "return " + path) add(trace::EvidenceKind::handed_back_at, line, call);
+      const std::string name = variable_returned(statement);
+      if (name.empty()) continue;
+      for (const int store : assignments_of(lines, name, enclosing_line(lines, line, "def ") + 1, line)) {
+        if (assigned_to(statement_at(lines, store), name) != path) continue;
+        add(trace::EvidenceKind::taken_over_at, store, name);
+        add(trace::EvidenceKind::handed_back_at, line, call);
+      }
+    }
+  }
+
+  // Whether the statement calls a function of the program that hands something back.
+  bool follow_calls(const NameScope& scope, const std::string& statement, int depth) {
+    bool followed = false;
+    for (const std::string& call : callees_in(statement)) {
+      if (functions_ >= kMaxFunctions) break;
+      const Callee callee = callee_behind(scope, call);
+      if (callee.code != nullptr && follow_returns(callee, call, depth)) followed = true;
+    }
+    return followed;
+  }
+
+  bool follow_returns(const Callee& callee, const std::string& call, int depth) {
     ++functions_;
     const trace::StringId file = position_of(callee.code, 0).file;
     SourceFiles files;
     const SourceLines lines(files.whole(file));
     const std::vector<int> returns = returns_of(lines, code_first_line(callee.code));
-    if (returns.empty() || returns.size() > kMaxReturns) return;
+    if (returns.empty() || returns.size() > kMaxReturns) return false;
     for (const int line : returns) {
       const trace::Position at = position_at(file, line, qualified_function(lines, line));
       inquiry_.found.add(trace::EvidenceKind::handed_back_at, operand_, at, call);
-      if (depth < kMaxDepth) follow_calls({nullptr, callee.self}, statement_at(lines, line), depth + 1);
+      if (depth >= kMaxDepth) continue;
+      follow_calls({nullptr, callee.self}, statement_at(lines, line), depth + 1);
+      follow_variable({file, &lines, callee.self}, line, depth + 1);
     }
+    return true;
+  }
+
+  struct Body {
+    trace::StringId file;
+    const SourceLines* lines;
+    void* self;
+  };
+
+  // What the function gives the variable that it hands back: what another one does, or the entries of a list.
+  void follow_variable(const Body& body, int line, int depth) {
+    const SourceLines& lines = *body.lines;
+    const std::string name = variable_returned(statement_at(lines, line));
+    const int definition = enclosing_line(lines, line, "def ");
+    const std::vector<int> stores =
+        name.empty() ? std::vector<int>() : assignments_of(lines, name, definition + 1, line);
+    if (stores.size() != 1) return;
+    const std::string statement = statement_at(lines, stores.front());
+    const auto add = [&](trace::EvidenceKind kind, int at) {
+      inquiry_.found.add(kind, operand_, position_at(body.file, at, qualified_function(lines, at)), name);
+    };
+    if (begins_empty(assigned_to(statement, name).value_or(""))) {
+      if (const int put = only_put(lines, name, stores.front(), line)) add(trace::EvidenceKind::gathered_at, put);
+    } else if (follow_calls({nullptr, body.self}, statement, depth)) {
+      add(trace::EvidenceKind::taken_over_at, stores.front());
+    }
+  }
+
+  // The only line between two that puts something into a list; 0 without one.
+  static int only_put(const SourceLines& lines, std::string_view list, int begin, int end) {
+    int found = 0;
+    for (int k = begin + 1; k < end; ++k) {
+      if (is_blank(lines[k]) || !mentions_name(lines[k], list)) continue;
+      const auto fills = [&](const ContainerPut& put) { return put.container == list; };
+      if (!std::ranges::any_of(puts_in(statement_at(lines, k)), fills)) continue;
+      if (found != 0) return 0;
+      found = k;
+    }
+    return found;
   }
 
   const Inquiry& inquiry_;
@@ -88,6 +186,7 @@ class HandedBack {
 void find_handed_back(const Inquiry& inquiry, std::size_t operand) {
   HandedBack search(inquiry, operand);
   search.follow(inquiry.search.sighting(operand).place);
+  search.follow_call();
   const Ancestor& ancestor = inquiry.search.ancestor(operand);
   if (ancestor.certain && ancestor.place != inquiry.search.sighting(operand).place) search.follow(ancestor.place);
 }

@@ -11,6 +11,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_moves.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 
@@ -90,11 +91,7 @@ void find_host_work(const Inquiry& inquiry, std::size_t operand) {
   const trace::Position at = waits_at(frame);
   SourceFiles files;
   const SourceLines lines(files.whole(at.file));
-  int brought = 0;
-  const int end = end_of_function(lines, at.line);
-  for (int k = enclosing_line(lines, at.line, "def ") + 1; k <= end; ++k) {
-    if (lines[k].find(".cpu()") != std::string_view::npos) ++brought;
-  }
+  const int brought = lines_for_host(lines, at.line);
   if (brought > 1) inquiry.found.add(trace::EvidenceKind::host_work, operand, {}, std::to_string(brought));
 }
 

@@ -77,8 +77,10 @@ void find_taken_from_maker(const trace::OperandRecord& operand, std::size_t inde
         found.add(trace::EvidenceKind::taken_from_maker_at, index, call, kOwnDevice);
         return false;
       }
+      if (enclosing_line(caller, call.line, "def ") == 0) break;
       if (!knows_no_device(caller, call.line)) return false;
     }
+    found.add(trace::EvidenceKind::made_unaware_at, index, made, runtime.recorder->string(made.function));
     return false;
   });
 }

@@ -287,6 +287,20 @@ void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
   inquiry.found.add(trace::EvidenceKind::model_spread, operand, {}, type_name(root));
 }
 
+namespace {
+
+// The only `nn.DataParallel(…)` of the program, where that is what is around all of the model.
+void find_replicas_made(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  constexpr std::string_view kReplicas = "DataParallel";
+  if (type_name(root) != kReplicas) return;
+  const auto calls = [&](std::string_view line) { return call_in(line, kReplicas) != line.npos; };
+  if (const auto at = only_load(inquiry, kReplicas, calls)) {
+    inquiry.found.add(trace::EvidenceKind::replicas_made_at, operand, *at, "");
+  }
+}
+
+}  // namespace
+
 void find_modules(const Inquiry& inquiry, std::size_t operand) {
   const void* tensor = inquiry.viewed_by(operand);
   const Holding* owner = inquiry.search.owner(tensor);
@@ -304,6 +318,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand) {
   find_module_binding(inquiry, operand, root);
   find_module_made(inquiry, operand, root);
   find_module_copy(inquiry, operand, root);
+  find_replicas_made(inquiry, operand, root);
   if (find_weights_elsewhere(inquiry, operand, root)) find_part_of_model(inquiry, operand, owner->holder);
 }
 

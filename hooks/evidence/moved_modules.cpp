@@ -50,7 +50,9 @@ class MovedModules final : public LinkVisitor {
   struct Move {
     trace::LineageNode node{};
     std::vector<std::string> names;
+    bool whole = true;  // all weights of each of them are there
   };
+  const std::map<trace::SiteId, Move>& all() const { return moves_; }
   // The line that moved most of them; null where nothing was moved.
   const Move* usual() const {
     const auto size = [](const auto& entry) { return entry.second.names.size(); };
@@ -70,6 +72,7 @@ class MovedModules final : public LinkVisitor {
     Move& move = moves_[node.site];
     move.node = node;
     move.names.push_back(name_of(link));
+    move.whole = move.whole && Weights(inquiry_.search, object).only() == node.device;
     return moves_.size() < kMaxModules;
   }
 
@@ -166,7 +169,7 @@ class LeftOut {
   bool look_at(const void* holder) {
     MovedModules modules(inquiry_, operand_, own_);
     visit_links(const_cast<void*>(holder), modules);
-    return report(modules.usual());
+    return report(modules.usual()) || report_named(modules);
   }
 
   // The functions of the program that have the module in a variable.
@@ -175,7 +178,7 @@ class LeftOut {
     for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = caller_of(frame)) {
       MovedModules modules(inquiry_, operand_, own_);
       const Variables variables(frame, modules);
-      if (variables.has(module) && report(modules.usual())) return true;
+      if (variables.has(module) && (report(modules.usual()) || report_named(modules))) return true;
     }
     return false;
   }
@@ -195,6 +198,27 @@ class LeftOut {
     if (!listed || mentioned(listed->text, move->names) == 0 || mentioned(listed->text, names_) != 0) return false;
     inquiry_.found.add(trace::EvidenceKind::modules_moved_at, operand_, moved, move->names.front());
     inquiry_.found.add(trace::EvidenceKind::modules_listed_at, operand_, listed->at, own_name_);
+    return true;
+  }
+
+  // `model.embed = model.embed.to(device)`, and `model.layers[0].to(device)` on another line: a line for each.
+  bool report_named(const MovedModules& modules) {
+    if (own_name_.empty() || modules.all().size() < kSeveral) return false;
+    SourceFiles files;
+    std::optional<trace::Position> last;
+    std::string name;
+    for (const auto& [site, move] : modules.all()) {
+      const trace::Position moved = runtime.recorder->site(site).user;
+      const SourceLines lines(files.whole(moved.file));
+      const std::string statement = statement_at(lines, moved.line);
+      if (mentioned(statement, move.names) == 0 || mentioned(statement, names_) != 0) return false;
+      if (!move.whole || (last && (last->file != moved.file || last->line > moved.line))) continue;
+      last = moved;
+      name = move.names.front();
+    }
+    if (!last) return false;
+    inquiry_.found.add(trace::EvidenceKind::modules_moved_at, operand_, *last, name);
+    inquiry_.found.add(trace::EvidenceKind::modules_named_at, operand_, *last, own_name_);
     return true;
   }
 

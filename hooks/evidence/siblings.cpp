@@ -160,10 +160,29 @@ void add_names_listed(const Inquiry& inquiry, std::size_t operand, const trace::
   inquiry.found.add(trace::EvidenceKind::names_listed_at, operand, listed->at, name);
 }
 
+// `return value` under a condition, beside `return value.to(where)` in the same function: the condition.
+std::optional<trace::Position> handed_back_as_it_is(const SourceLines& lines, const trace::Position& moved) {
+  constexpr std::string_view kReturn = "return ";
+  const std::string statement = statement_at(lines, moved.line);
+  const std::string value = statement.starts_with(kReturn) ? leading_name(statement.substr(kReturn.size())) : "";
+  const int definition = enclosing_line(lines, moved.line, "def ");
+  if (value.empty() || definition == 0 || !statement.substr(kReturn.size() + value.size()).starts_with(".to(")) {
+    return std::nullopt;
+  }
+  const int end = end_of_function(lines, moved.line);
+  for (int k = definition + 1; k <= end; ++k) {
+    if (k == moved.line || is_blank(lines[k]) || statement_at(lines, k) != std::string(kReturn) + value) continue;
+    const int condition = enclosing_line(lines, k, "if ");
+    if (condition > definition) return position_at(moved.file, condition, qualified_function(lines, condition));
+  }
+  return std::nullopt;
+}
+
 // `ready[name] = value`, beside `ready[name] = value.to(where)` in another branch of the same function.
 std::optional<trace::Position> put_as_it_is(const trace::Position& moved) {
   SourceFiles files;
   const SourceLines lines(files.whole(moved.file));
+  if (auto condition = handed_back_as_it_is(lines, moved)) return condition;
   const auto stored = entry_stored(statement_at(lines, moved.line));
   const std::string value = stored ? stored->value : "";
   const std::size_t move = std::min(value.find(".to("), value.find(".cuda("));
@@ -287,9 +306,11 @@ void find_among_arguments(const Inquiry& inquiry, std::size_t operand, const Wan
   if (at == kNoPlace) return;
   // A weight is no part of a batch, unless the function was given it as such.
   if (inquiry.owner_of(operand) != nullptr && !inquiry.search.is_root(at)) return;
+  const bool inside = !inquiry.search.is_root(at);
   while (!inquiry.search.is_root(at)) at = inquiry.search.place(at).parent;
   const Place& root = inquiry.search.place(at);
-  if (!is_argument(root)) return;
+  // What an object keeps has not come with what its method is given.
+  if (!is_argument(root) || (inside && written(root.link) == "self")) return;
   MovedEntries entries(inquiry, inquiry.identities[operand].object, wanted);
   entries.stop_after(code_all_arguments(frame_code(root.frame)));
   visit_frame(root.frame, false, entries);

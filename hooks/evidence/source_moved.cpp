@@ -1,11 +1,14 @@
 // What was computed from a parameter or buffer before its module was moved stays where that was then.
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
 
@@ -23,6 +26,24 @@ std::optional<trace::Position> computed_from(const trace::OperandRecord& operand
     id = node.parent;
   }
   return std::nullopt;
+}
+
+// `self.optimizers = [model.configure()]`, above `model.cuda()`: where the function that moves calls the one that
+// computed, by its name.
+void find_called_before(const Inquiry& inquiry, std::size_t operand, const trace::Position& computed,
+                        const trace::Position& moved) {
+  const std::string_view function = runtime.recorder->string(computed.function);
+  const std::string name(function.substr(function.rfind('.') + 1));
+  if (same_function(computed, moved) || !is_identifier(name)) return;
+  SourceFiles files;
+  const SourceLines lines(files.whole(moved.file));
+  const int definition = enclosing_line(lines, moved.line, "def ");
+  for (int k = moved.line - 1; k > definition; --k) {
+    if (is_blank(lines[k]) || enclosing_line(lines, k, "def ") != definition) continue;
+    if (call_in(lines[k], name) == std::string_view::npos) continue;
+    return inquiry.found.add(trace::EvidenceKind::called_before_move_at, operand,
+                             position_at(moved.file, k, qualified_function(lines, k)), name);
+  }
 }
 
 }  // namespace
@@ -51,6 +72,7 @@ void find_source_moved(const Inquiry& inquiry, std::size_t operand) {
   inquiry.found.add(trace::EvidenceKind::computed_before_move, operand, *computed, name);
   inquiry.found.add(trace::EvidenceKind::source_moved_at, operand, runtime.recorder->site(moved.site).user,
                     runtime.recorder->string(runtime.recorder->device_name(moved.device)));
+  find_called_before(inquiry, operand, *computed, runtime.recorder->site(moved.site).user);
 }
 
 }  // namespace devsan::hooks

@@ -231,6 +231,21 @@ const Holding* ObjectSearch::owner(const void* tensor) const {
   return found == owned_.end() ? nullptr : &found->second;
 }
 
+const void* ObjectSearch::owned_over(const c10::TensorImpl* tensor) const {
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  if (storage == nullptr) return nullptr;
+  if (owned_memory_.empty()) {
+    for (const auto& [object, holding] : owned_) {
+      const c10::TensorImpl* owned = tensor_at(object);
+      if (owned == nullptr || storage_of(owned) == nullptr) continue;
+      const auto [known, is_new] = owned_memory_.try_emplace(storage_of(owned), object);
+      if (!is_new) known->second = nullptr;
+    }
+  }
+  const auto found = owned_memory_.find(storage);
+  return found != owned_memory_.end() ? found->second : nullptr;
+}
+
 std::vector<Holding> ObjectSearch::other_owners(const void* tensor) const {
   std::vector<Holding> all;
   for (const Holding& holding : tied_) {

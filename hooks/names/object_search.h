@@ -89,6 +89,9 @@ class ObjectSearch final : public LinkVisitor {
 
   // The module that has a tensor among its parameters or buffers; null where none was met.
   const Holding* owner(const void* tensor) const;
+  // The parameter or buffer that has the memory of a tensor; null where none was met, or several have it, as the parts
+  // of one flat buffer do. Looks through all of them the first time.
+  const void* owned_over(const c10::TensorImpl* tensor) const;
   // The others that have an operand so, where it is tied.
   std::vector<Holding> other_owners(const void* tensor) const;
   // All parameters and buffers that were met.
@@ -143,9 +146,10 @@ class ObjectSearch final : public LinkVisitor {
   std::vector<Ancestor> ancestors_;
   std::vector<Place> places_;
   std::unordered_set<const void*> seen_;
-  std::unordered_map<const void*, Holding> children_;  // modules that are children of others
-  std::unordered_map<const void*, Holding> owned_;     // parameters and buffers
-  std::vector<Holding> tied_;                          // operands that several modules own, without the first
+  std::unordered_map<const void*, Holding> children_;                  // modules that are children of others
+  std::unordered_map<const void*, Holding> owned_;                     // parameters and buffers
+  mutable std::unordered_map<const void*, const void*> owned_memory_;  // by storage; null where several have it
+  std::vector<Holding> tied_;  // operands that several modules own, without the first
   std::vector<Holding> holdings_;
   mutable std::unordered_map<const void*, bool> tensor_types_;  // whether a type is one of tensors, once it was asked
   std::uint32_t current_ = kNoPlace;

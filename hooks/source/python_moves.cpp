@@ -146,6 +146,17 @@ bool moves(std::string_view value) {
   return to || value.find(".cuda(") != value.npos || value.find(".cpu()") != value.npos;
 }
 
+int lines_for_host(const SourceLines& lines, int line) {
+  const int definition = enclosing_line(lines, line, "def ");
+  if (definition == 0) return 0;
+  int found = 0;
+  const int end = end_of_function(lines, line);
+  for (int k = definition + 1; k <= end; ++k) {
+    if (k != line && !is_blank(lines[k]) && lines[k].find(".cpu()") != std::string_view::npos) ++found;
+  }
+  return found;
+}
+
 int moved_in_other_branch(const SourceLines& lines, int line, const std::string& variable) {
   const int definition = enclosing_line(lines, line, "def ");
   if (definition == 0) return 0;

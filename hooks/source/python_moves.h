@@ -13,6 +13,9 @@ namespace devsan::hooks {
 // not.
 bool moves(std::string_view value);
 
+// How many lines of the function around `line` bring something to the host, that line left out; 0 outside of all.
+int lines_for_host(const SourceLines& lines, int line);
+
 // The line of the function around `line` which, in another branch, gives `variable` a value that it moves: no call of
 // the function runs both. 0 where none does, or several do.
 int moved_in_other_branch(const SourceLines& lines, int line, const std::string& variable);

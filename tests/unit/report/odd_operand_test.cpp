@@ -203,5 +203,15 @@ TEST_CASE("Nothing is odd on one device, without operands, or without devices") 
   CHECK(odd_of("aten::add.Tensor", {{"self", ""}, {"other", ""}}) == Odd{});
 }
 
+TEST_CASE("An index on the CPU is not odd where what it indexes is on an accelerator") {
+  CHECK(odd_of("aten::index_put_",
+               {{"self", "cuda:0"}, {"indices[0]", "cpu", 1}, {"indices[1]", "cuda:0", 1}, {"values", "cpu", 1}}) ==
+        Odd{"values"});
+  CHECK(odd_of("aten::index.Tensor", {{"self", "cuda:0"}, {"indices[0]", "cpu", 1}, {"indices[1]", "cuda:1", 1}}) ==
+        Odd{"indices[1]"});
+  // A tensor on the CPU takes none from an accelerator.
+  CHECK(odd_of("aten::index.Tensor", {{"self", "cpu"}, {"indices[0]", "cuda:0", 1}}) == Odd{"self"});
+}
+
 }  // namespace
 }  // namespace devsan::trace
