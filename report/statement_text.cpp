@@ -1,6 +1,7 @@
 #include "report/statement_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string>
 #include <vector>
@@ -79,6 +80,23 @@ bool is_path(std::string_view text) {
   return plain && !number && !literal && text.front() != '[';
 }
 
+// What moves or converts a tensor, and what goes through a container of them.
+constexpr std::array<std::string_view, 18> kHandsBack = {
+    "cpu",   "to",    "cuda", "detach", "numpy",  "clone",      "contiguous", "float", "half",
+    "items", "tuple", "list", "dict",   "values", "isinstance", "type",       "zip",   "is_tensor"};
+constexpr std::array<std::string_view, 3> kMoves = {"cpu", "to", "cuda"};
+
+// The names of what a text calls.
+std::vector<std::string_view> called_names(std::string_view text) {
+  std::vector<std::string_view> names;
+  for (std::size_t open = text.find('('); open != text.npos; open = text.find('(', open + 1)) {
+    std::size_t begin = open;
+    while (begin > 0 && is_word(text[begin - 1])) --begin;
+    if (begin < open) names.push_back(text.substr(begin, open - begin));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string_view statement_of(std::string_view line) {
@@ -129,6 +147,19 @@ bool only_takes_apart(std::string_view line) {
   if (text.starts_with("for ") && text.ends_with(':')) return text.find(" in ") != text.npos;
   const auto assignment = split_assignment(line);
   return assignment && is_path(assignment->value);
+}
+
+bool only_hands_back_moved(std::string_view line) {
+  constexpr std::string_view kReturn = "return ";
+  const std::string_view statement = statement_of(line);
+  if (!statement.starts_with(kReturn)) return false;
+  const std::string_view value = statement.substr(kReturn.size());
+  if (value.find_first_of("+-*/@%[") != value.npos || value.starts_with("self.")) return false;
+  const std::vector<std::string_view> names = called_names(value);
+  const auto is_one_of = [](const auto& list) {
+    return [&list](std::string_view name) { return std::ranges::find(list, name) != list.end(); };
+  };
+  return std::ranges::any_of(names, is_one_of(kMoves)) && std::ranges::all_of(names, is_one_of(kHandsBack));
 }
 
 }  // namespace devsan::report

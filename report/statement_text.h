@@ -27,4 +27,8 @@ bool stores_entry(std::string_view line);
 // `x, y = batch`, `tokens = prompt`, `for x, y in loader:`.
 bool only_takes_apart(std::string_view line);
 
+// A function hands back what it was given, moved or converted, and computes nothing: `return x.detach().cpu()`,
+// `return {k: v.to(device) for k, v in batch.items()}`.
+bool only_hands_back_moved(std::string_view line);
+
 }  // namespace devsan::report

@@ -143,7 +143,9 @@ std::optional<Explanation> forced_beside_host_model(const Pair& pair, const Find
   if (!alone || arrival == nullptr || !is_changeable(arrival->at, finding) || pair.odd.lineage.empty()) {
     return std::nullopt;
   }
-  const bool of_function = arrival->at.function != "<module>" && is_running(arrival->at, finding);
+  const bool helper =
+      !arrival->calls.empty() && is_running(arrival->calls.front(), finding) && !is_beginning(arrival->calls.front());
+  const bool of_function = arrival->at.function != "<module>" && (is_running(arrival->at, finding) || helper);
   const bool computed = pair.odd.lineage.front().how == trace::How::derived && was_never_moved(pair.odd) &&
                         pair.odd.lineage.back().innermost.file.find("/torch/nn/") != std::string::npos;
   if (!of_function || !computed || !names_device_itself(arrival->at) || moves_module(*arrival)) return std::nullopt;
@@ -155,6 +157,26 @@ std::optional<Explanation> forced_beside_host_model(const Pair& pair, const Find
           "Put it on the device of what it meets, `" + device_expression(pair.odd) + "`, whatever the machine has."}};
 }
 
+// `self.coords = make_coords(size, device="cuda")`, in the constructor of a model that is on the CPU as a whole:
+// whoever made the model said nothing of that.
+std::optional<Explanation> told_by_constructor(const Pair& pair, const Finding& finding) {
+  const auto decided = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  const bool literal = decided && decided->standard.empty() && names_device_itself(decided->at) &&
+                       is_device_argument(*decided) && is_constructor(decided->at);
+  if (!literal || class_of(decided->at) != class_of(*finding.where) || pair.odd.lineage.empty()) return std::nullopt;
+  const LineageStep& weight = pair.odd.lineage.back();
+  const bool of_model = weight.innermost.file.find("/torch/nn/") != std::string::npos && was_never_moved(pair.odd) &&
+                        class_of(weight.at) == class_of(decided->at);
+  if (!of_model) return std::nullopt;
+  return Explanation{
+      cause_at(decided->at, pair.wanted,
+               "This line names " + spoken_device(pair.wanted.device) + " for what " + mention(pair.wanted) +
+                   " comes from, wherever the model is to be. Its weights are on the CPU: " + mention(pair.odd) +
+                   " is computed from one of them."),
+      Fix{decided->at.file, decided->at.line,
+          "Make it on the device of a weight; or when it is first needed, on the device of what it meets."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
@@ -163,6 +185,7 @@ std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   if (auto host = among_host_work(*pair, finding)) return host;
   if (auto helper = by_helper_of_own_device(*pair, finding)) return helper;
   if (auto helper = by_default_of_helper(*pair, finding)) return helper;
+  if (auto told = told_by_constructor(*pair, finding)) return told;
   if (auto forced = forced_beside_host_model(*pair, finding)) return forced;
   // "cpu 7 of 8"
   const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::locals_elsewhere);

@@ -43,6 +43,36 @@ const Frame& kept_from(const Operand& odd, const Frame& computed) {
   return later && newest.at.line > computed.line ? newest.at : computed;
 }
 
+// `t = torch.cat(messages)`, in the failing function: it joins entries that were computed one by one, and whichever of
+// them is from before the move comes through this line.
+const LineageStep* joined_for_use(const Operand& odd, const Evidence& computed, const Finding& finding) {
+  const auto before =
+      std::ranges::find_if(odd.lineage, [&](const LineageStep& step) { return !same_line(step.at, *finding.where); });
+  if (before == odd.lineage.end() || !joins_entries(*before)) return nullptr;
+  const bool here = same_function(before->at, *finding.where) && !same_function(computed.at, before->at);
+  return here && before->at.statement().find(" = ") != std::string::npos ? &*before : nullptr;
+}
+
+Explanation joined_as_kept(const LineageStep& join, const Evidence& computed, const Evidence& moved, const Pair& pair,
+                           const Finding& finding) {
+  return {cause_at(join.at, pair.odd,
+                   "This line joins what was computed in " + short_place(computed.at) + ", on " +
+                       spoken_device(pair.odd.device) + ", and kept. " + short_place(moved.at) +
+                       " has moved what that was computed from to " + moved.text + " since."),
+          Fix{join.at.file, join.at.line,
+              "Move what is joined here: `.to(" + device_at(join.at, pair.wanted, finding) +
+                  ")`; or compute it anew after the move."}};
+}
+
+// `trainer.prepare()`, above `model.to(device)`: the function that computes it does as it is called.
+Explanation called_too_early(const Evidence& call, const Evidence& computed, const Evidence& moved, const Pair& pair) {
+  return {cause_at(call.at, pair.odd,
+                   "This line calls `" + call.text + "`, which computes " + mention(pair.odd) + " in " +
+                       short_place(computed.at) + " from a weight that is on " + spoken_device(pair.odd.device) +
+                       " then. " + short_place(moved.at) + ", further down, moves that to " + moved.text + "."),
+          Fix{call.at.file, call.at.line, "Call it behind " + short_place(moved.at) + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> computed_before_move(const Finding& finding) {
@@ -57,6 +87,12 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   const Frame& place = kept_from(pair->odd, computed->at);
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
   if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
+  if (const Evidence* call = place_of(pair->odd, trace::EvidenceKind::called_before_move_at, finding)) {
+    return called_too_early(*call, *computed, *moved, *pair);
+  }
+  if (const LineageStep* join = joined_for_use(pair->odd, *computed, finding)) {
+    return joined_as_kept(*join, *computed, *moved, *pair, finding);
+  }
   std::string why = mention_first(pair->odd) + " is computed here from " + source + ", which is on " +
                     spoken_device(pair->odd.device) + " at this time. " + short_place(moved->at) + " moves it to " +
                     moved->text + " later, and what was computed stays.";

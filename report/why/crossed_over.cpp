@@ -112,6 +112,9 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (crossing != nullptr) {
+    const bool spread = evidence_of(pair->odd, trace::EvidenceKind::model_spread) != nullptr;
+    const LineageStep* list = spread ? list_made_above(pair->odd, finding) : nullptr;
+    if (list != nullptr) return handed_over_at(list->at, move, *pair, finding);
     if (const Evidence* made = made_for_use(*pair, crossing->at, finding))
       return handed_over_at(made->at, move, *pair, finding);
   }

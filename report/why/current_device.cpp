@@ -37,6 +37,23 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
   return named && call_at(move->at).ends_with(".cuda()") ? &move->at : nullptr;
 }
 
+// `load_detector(device)` beside `Recognizer(place)`, in the function that was given both a device and its number: the
+// innermost function that both devices come through is where they part. Null where there is none.
+const Frame* parts_from(const Operand& operand, const Operand& other, const Finding& finding) {
+  const auto tells = [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::device_from && is_changeable(one.at, finding) && !is_beginning(one.at) &&
+           !one.text.starts_with("self.");
+  };
+  for (const Evidence& mine : operand.evidence) {
+    if (!tells(mine)) continue;
+    const auto parts = [&](const Evidence& theirs) {
+      return tells(theirs) && same_function(theirs.at, mine.at) && !same_line(theirs.at, mine.at);
+    };
+    if (std::ranges::any_of(other.evidence, parts)) return &mine.at;
+  }
+  return nullptr;
+}
+
 // Where a tensor, no module, was put on the current GPU; or a call left the device at a default that means it.
 struct Put {
   const Frame* at = nullptr;
@@ -97,6 +114,15 @@ std::optional<Explanation> kept_by_default(const Put& put, const Operand& there,
               "` in " + short_place(*put.at) + "."}};
 }
 
+Explanation handed_on_bare(const Frame& parting, const Put& put, const Operand& there, const Operand& other) {
+  return {cause_at(parting, there,
+                   mention_first(there) + " comes to the GPU that is current, " + there.device +
+                       ": this line hands on what " + short_place(*put.at) +
+                       " says, which has no number. What it meets is on " + other.device +
+                       ", which this function knows as well."),
+          Fix{parting.file, parting.line, "Hand on the device with its number here, " + other.device + "."}};
+}
+
 Explanation model_to_name(const Frame& moved, const Pair& pair) {
   const Frame& brought = newest_move_of(pair.odd)->at;
   return {cause_at(moved, pair.wanted,
@@ -140,6 +166,7 @@ std::optional<Explanation> current_device(const Finding& finding) {
     auto kept = kept_by_default(put, there, other, finding);
     return kept ? std::move(kept) : left_at_default(put, there, other);
   }
+  if (const Frame* parting = parts_from(there, other, finding)) return handed_on_bare(*parting, put, there, other);
   const Frame& place = *put.at;
   return Explanation{cause_at(place, there,
                               mention_first(there) + " comes to the GPU that is current in this line, " + there.device +

@@ -2,6 +2,7 @@
 // device that it names itself.
 #include "report/call_text.h"
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -19,7 +20,12 @@ std::string device_given(const Frame& place) {
   for (const ArgumentText& one : call->arguments) {
     if (one.keyword == "device") return std::string(one.text);
   }
-  return "";
+  // `torch.from_numpy(x).to(device, torch.float32)`
+  constexpr std::string_view kTo = ".to(";
+  const std::string_view behind = behind_call(place);
+  if (!behind.starts_with(kTo)) return "";
+  const std::string_view rest = behind.substr(kTo.size());
+  return std::string(rest.substr(0, rest.find_first_of(",)")));
 }
 
 // `torch.tensor()` makes it on the CPU, and takes it to a default device in the same line.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -50,12 +51,39 @@ Explanation gathered_as_collected(const Frame& made, const Pair& pair, const Fin
               "Bring each entry to one device in this line: `.to(" + device_expression(pair.wanted) + ")`."}};
 }
 
+// `scales.append(m.scale.reshape(1))`, in a function that hands the list back: each entry could be brought over there.
+Explanation gathered_where_put(const Evidence& put, const Pair& pair, const Finding& finding) {
+  return {cause_at(put.at, pair.odd,
+                   "This line puts what is on " + pair.wanted.device + " and what is on " + pair.odd.device +
+                       " into one list, `" + put.text + "`, whose entries " + short_place(*finding.where) +
+                       " puts together."),
+          Fix{put.at.file, put.at.line,
+              "Bring each to one device as it is put there; or in " + short_place(*finding.where) + ": `.to(" +
+                  device_expression(pair.wanted) + ")`."}};
+}
+
+// `selected = [states[k] for k in kept]`, over `torch.cat(selected)`: the line that makes the list could bring its
+// entries to one device. Null where the failing line makes it, or another function.
+const Evidence* list_made(const Operand& odd, const Finding& finding) {
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || same_line(bound->at, *finding.where) || !same_function(bound->at, *finding.where)) {
+    return nullptr;
+  }
+  const auto assigned = split_assignment(bound->at.statement());
+  const bool comprehension = assigned && assigned->value.starts_with('[') && goes_through_list(assigned->value);
+  return comprehension && assigned->target == bound->text ? bound : nullptr;
+}
+
 }  // namespace
 
 std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
+  if (const Evidence* put = place_of(pair->odd, trace::EvidenceKind::gathered_at, finding)) {
+    return gathered_where_put(*put, *pair, finding);
+  }
+  if (const Evidence* list = list_made(pair->odd, finding)) return gathered_where_put(*list, *pair, finding);
   if (const Frame* made = computed_by_one_line(*pair, finding);
       made != nullptr && is_changeable(*finding.where, finding)) {
     return gathered_as_collected(*made, *pair, finding);

@@ -232,6 +232,41 @@ bool moves_module(const LineageStep& move) {
   return move.innermost.file.ends_with("/torch/nn/modules/module.py");
 }
 
+bool joins_entries(const LineageStep& step) {
+  constexpr std::array<std::string_view, 5> kJoins = {"stack", "cat", "hstack", "vstack", "column_stack"};
+  return step.how == trace::How::derived &&
+         std::ranges::find(kJoins, trace::operator_base_name(step.op)) != kJoins.end();
+}
+
+const LineageStep* offloaded_in_place(const Operand& operand, const Finding& finding) {
+  const LineageStep* move = newest_move_of(operand);
+  if (move == nullptr || !operand.on_cpu() || !is_changeable(move->at, finding)) return nullptr;
+  const std::string& text = move->at.statement();
+  const std::size_t assigned = text.find(".data");
+  return assigned != text.npos && assigned < text.find('=') && text.find(".data.") != text.npos ? move : nullptr;
+}
+
+const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding) {
+  const auto gives = [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::device_from && is_changeable(one.at, finding) &&
+           !one.text.starts_with("self.") && same_function(one.at, made.at) && !same_line(one.at, made.at) &&
+           !is_beginning(one.at) && names_device(one.at);
+  };
+  const auto found = std::ranges::find_if(other.evidence, gives);
+  return found == other.evidence.end() ? nullptr : &*found;
+}
+
+const LineageStep* list_made_above(const Operand& operand, const Finding& finding) {
+  if (operand.lineage.empty()) return nullptr;
+  const LineageStep& newest = operand.lineage.front();
+  const bool here = newest.how == trace::How::derived && same_function(newest.at, *finding.where) &&
+                    !made_in_failing_call(newest, finding) && is_changeable(newest.at, finding);
+  const auto assigned = split_assignment(newest.at.statement());
+  const bool list =
+      assigned && assigned->value.starts_with('[') && assigned->value.find(" for ") != std::string_view::npos;
+  return here && list ? &newest : nullptr;
+}
+
 bool is_load(const LineageStep& step) {
   return step.innermost.file.ends_with("/torch/serialization.py") ||
          call_at(step.at).find("torch.load(") != std::string::npos;

@@ -100,6 +100,17 @@ std::optional<SourceAttribute> source_attribute(const Operand& operand, const Fr
 bool is_beginning(const Frame& place);
 // Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.
 bool moves_module(const LineageStep& move);
+// Whether it puts several tensors together: `torch.cat()`, `torch.stack()`.
+bool joins_entries(const LineageStep& step);
+// The step that put a weight, or what the operand was computed from, on the host where it is: `p.data = p.data.cpu()`,
+// which is how weights are offloaded. Null without one.
+const LineageStep* offloaded_in_place(const Operand& operand, const Finding& finding);
+// The line in the function that made one operand which gives its device to what the other comes from: there both could
+// have been told. Null where there is none.
+const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding);
+// `targets = [p.clamp(0, n) for p in positions]`, above the failing line that goes through them: the step that computes
+// the entries of the list. Null without one.
+const LineageStep* list_made_above(const Operand& operand, const Finding& finding);
 // Whether it is how `torch.load` makes what it reads.
 bool is_load(const LineageStep& step);
 bool on_accelerator(const Operand& operand);

@@ -118,7 +118,8 @@ std::optional<Explanation> inside_spread_model(const Finding& finding) {
   if (auto each = meets_each_part(*pair, finding)) return each;
   if (const Frame* placed = placed_at(pair->odd, spread->text, finding))
     return placed_apart(*placed, spread->text, *pair);
-  const Frame* place = taken_over_at(pair->odd, spread->text, finding);
+  const LineageStep* list = list_made_above(pair->odd, finding);
+  const Frame* place = list != nullptr ? &list->at : taken_over_at(pair->odd, spread->text, finding);
   if (place == nullptr) return std::nullopt;
   const bool used = same_line(*place, *finding.where);
   return Explanation{

@@ -63,10 +63,18 @@ bool is_nameless_argument(const Operand& operand) {
   return operand.name.starts_with("args[") || operand.name.starts_with("kwargs[");
 }
 
-bool is_kept(const Operand& operand) {
+// Stored by the failing function, as a cache is; what another method of a module stores is one of its attributes.
+bool is_kept_by_failing_function(const Operand& operand, const Finding& finding) {
+  const Evidence* held = evidence_of(operand, trace::EvidenceKind::held_by_module);
+  const Evidence* stored = held != nullptr ? store_of(operand, *held, finding) : nullptr;
+  return stored != nullptr && same_function(stored->at, *finding.where);
+}
+
+bool is_kept(const Operand& operand, const Finding& finding) {
   if (operand.name.ends_with(".grad")) return false;  // a backward has made it, of this call or an earlier one
   const bool entry = operand.name.find('[') != std::string::npos || operand.name.find('.') != std::string::npos;
   if (evidence_of(operand, trace::EvidenceKind::held_by_object) != nullptr) return true;
+  if (is_kept_by_failing_function(operand, finding)) return true;
   if (evidence_of(operand, trace::EvidenceKind::held_by_global) != nullptr) return true;
   return entry && !is_nameless_argument(operand) &&
          (operand.is == trace::NameKind::attribute || operand.is == trace::NameKind::local);
@@ -141,17 +149,39 @@ Explanation used_again(const Evidence& guard, const LineageStep& stored, const P
               "Let the condition compare the device of what is kept with the one that is asked for, too."}};
 }
 
+// `self.grid[i] = make_grid(n).to(x.device)`, in an earlier call: the line that keeps it asks for the device of then.
+std::optional<Explanation> put_by_earlier_call(const Pair& pair, const Finding& finding) {
+  const Evidence* put = place_of(pair.odd, trace::EvidenceKind::entry_put_at, finding);
+  const Evidence* stayed = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding);
+  if (put == nullptr || stayed == nullptr || !same_line(put->at, stayed->at)) return std::nullopt;
+  if (is_constructor(put->at) || same_line(put->at, *finding.where) || !is_device_of_value(stayed->at)) {
+    return std::nullopt;
+  }
+  return Explanation{cause_at(put->at, pair.odd,
+                              mention_first(pair.odd) + " was put into `" + put->text +
+                                  "` here in an earlier call, and moved to what " + spoken_device(pair.odd.device) +
+                                  " was then the device of. It is used once more, and what it meets "
+                                  "is on " +
+                                  spoken_device(pair.wanted.device) + "."),
+                     Fix{put->at.file, put->at.line,
+                         "Make it anew when the device differs, too; or move it where it is used, in " +
+                             short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const auto pair = pair_of(finding);
   const Evidence* guard = pair ? guard_of(pair->odd, finding) : nullptr;
   if (!pair || was_to_move_since(pair->odd, finding)) return std::nullopt;
+  if (guard == nullptr) {
+    if (auto put = put_by_earlier_call(*pair, finding)) return put;
+  }
   const LineageStep* stored = stored_step(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
   const bool memo = is_memo(pair->odd, *stored, *arrival);
-  if (guard == nullptr && !memo && !is_kept(pair->odd)) return std::nullopt;
+  if (guard == nullptr && !memo && !is_kept(pair->odd, finding)) return std::nullopt;
   // A factory without a device would make it on the CPU in every call: that is another mistake.
   const bool follows_device = arrival->how != trace::How::created || names_device(asking_step(pair->odd).at) ||
                               !is_changeable(arrival->at, finding) || made_like_another(stored->at) ||

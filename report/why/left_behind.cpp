@@ -72,6 +72,11 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
   if (evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr && is_computed(pair.odd, shared)) {
     return std::nullopt;
   }
+  // What an object keeps of something that it has computed is a result of then, and no copy.
+  if (is_computed(pair.odd, shared) && evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr &&
+      !is_weight(pair.wanted) && is_computed(pair.wanted, shared)) {
+    return std::nullopt;
+  }
   // That line moves a part of what holds them both, and leaves this one.
   const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
   if (beside != nullptr && same_line(beside->at, move->at)) return std::nullopt;

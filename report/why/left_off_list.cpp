@@ -24,11 +24,26 @@ bool is_made_later(const Operand& weight, const Frame& listed) {
          (later(weight.lineage.back().at) || std::ranges::any_of(weight.lineage.back().calls, later));
 }
 
+// `model.embed = model.embed.to(device)`, and a line like it for each of the others.
+std::optional<Explanation> not_named(const Pair& pair, const Finding& finding) {
+  const Evidence* named = place_of(pair.odd, trace::EvidenceKind::modules_named_at, finding);
+  const Evidence* moved = evidence_of(pair.odd, trace::EvidenceKind::modules_moved_at);
+  if (named == nullptr || moved == nullptr || is_made_later(pair.odd, named->at)) return std::nullopt;
+  return Explanation{cause_at(named->at, pair.odd,
+                              "This line moves `" + moved->text + "` to " + spoken_device(pair.wanted.device) +
+                                  ", as other lines do with other parts of the same model. No line moves `" +
+                                  named->text + "`, which " + mention(pair.odd) + " comes from: it stays on " +
+                                  spoken_device(pair.odd.device) + "."),
+                     Fix{named->at.file, named->at.line, "Move `" + named->text + "` beside it."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> left_off_list(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !is_weight(pair->odd) || was_moved(pair->odd)) return std::nullopt;
+  if (!pair || was_moved(pair->odd)) return std::nullopt;
+  if (auto named = not_named(*pair, finding)) return named;
+  if (!is_weight(pair->odd)) return std::nullopt;
   const Evidence* listed = place_of(pair->odd, trace::EvidenceKind::modules_listed_at, finding);
   const Evidence* moved = evidence_of(pair->odd, trace::EvidenceKind::modules_moved_at);
   if (listed == nullptr || moved == nullptr) return std::nullopt;

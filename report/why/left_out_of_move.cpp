@@ -204,6 +204,56 @@ std::optional<Explanation> taken_beside_moved(const Evidence& sibling, const Pai
                          "Move it to " + device + " here, too" + (edit.empty() ? "." : ": `" + edit + "`.")}};
 }
 
+// `self.params["noise"] = noise` under `self.params["snr"] = snr.to(device)`: the line that puts it there as it is.
+std::optional<Explanation> put_beside_moved(const Evidence& sibling, const Pair& pair, const Finding& finding) {
+  const Evidence* put = place_of(pair.odd, trace::EvidenceKind::entry_put_at, finding);
+  if (put == nullptr || !same_function(put->at, sibling.at) || same_line(put->at, sibling.at)) return std::nullopt;
+  if (!stores_entry(put->at.statement()) || !stores_entry(sibling.at.statement())) return std::nullopt;
+  const std::string device = spoken_device(pair.wanted.device);
+  return Explanation{cause_at(put->at, pair.odd,
+                              "This line puts " + mention(pair.odd) + " into `" + put->text + "` as it is, on " +
+                                  spoken_device(pair.odd.device) + ". " + short_place(sibling.at) + " moves `" +
+                                  sibling.text + "`, which is put beside it, to " + device + "."),
+                     Fix{put->at.file, put->at.line,
+                         "Move it to " + device + " here, too; or where it is used, in " + short_place(*finding.where) +
+                             ": `" + move_call(pair.odd, pair.wanted) + "`."}};
+}
+
+// `self.mean = solve(self.covar, self.targets)`, in a method: what an object has computed for itself since, and kept,
+// has not come with the others.
+bool is_result_of_holder(const Operand& odd, const Finding& finding) {
+  const Evidence* held = evidence_of(odd, trace::EvidenceKind::held_by_object);
+  const Evidence* stored = held != nullptr ? store_of(odd, *held, finding) : nullptr;
+  return stored != nullptr && !is_constructor(stored->at) && !odd.lineage.empty() &&
+         odd.lineage.front().how == trace::How::derived && same_line(odd.lineage.front().at, stored->at) &&
+         class_of(stored->at) == type_of_path(held->text);
+}
+
+// A line that moves all tensors of a dictionary, and nothing chooses among them.
+bool moves_every_tensor(const Frame& place) {
+  const std::string& text = place.statement();
+  const std::size_t condition = text.find(" if ");
+  const bool by_type = condition != text.npos && (text.find("is_tensor(", condition) != text.npos ||
+                                                  text.find("Tensor)", condition) != text.npos);
+  return goes_through_all(place) && text.find(".items()") != text.npos && (condition == text.npos || by_type);
+}
+
+// `batch["ids"] = torch.tensor(ids)`: had it been there when the others were moved, it would have come with them.
+std::optional<Explanation> put_after_move(const Evidence& sibling, const Pair& pair, const Finding& finding) {
+  if (pair.odd.lineage.empty() || !moves_every_tensor(sibling.at)) return std::nullopt;
+  const LineageStep& made = pair.odd.lineage.front();
+  const bool puts = stores_entry(made.at.statement()) && is_changeable(made.at, finding) && was_never_moved(pair.odd) &&
+                    !made_in_failing_call(made, finding);
+  if (!puts || same_function(made.at, sibling.at)) return std::nullopt;
+  const std::string device = spoken_device(pair.wanted.device);
+  return Explanation{
+      cause_at(made.at, pair.odd,
+               "This line makes it, and puts it, on " + spoken_device(pair.odd.device) + ", beside what " +
+                   short_place(sibling.at) + " had moved to " + device + " by then: all tensors that were there, `" +
+                   sibling.text + "` among them."),
+      Fix{made.at.file, made.at.line, "Make it on " + device + " here; or call this before the others are moved."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -213,10 +263,13 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   if (auto returned = returned_beside_moved(*pair, finding)) return returned;
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
+  if (is_result_of_holder(pair->odd, finding)) return std::nullopt;
   // What a line has sent to where things are kept, and so left where it was, is not passed over.
   const Evidence* stayed = evidence_of(pair->odd, trace::EvidenceKind::stayed_at);
   if (stayed != nullptr && moves_to_store(stayed->at)) return std::nullopt;
   if (auto taken = taken_beside_moved(*sibling, *pair, finding)) return taken;
+  if (auto later = put_after_move(*sibling, *pair, finding)) return later;
+  if (auto beside = put_beside_moved(*sibling, *pair, finding)) return beside;
   // The same, where a helper function moves the others, one by one.
   const Evidence* put = place_of(pair->odd, trace::EvidenceKind::put_beside_at, finding);
   if (put != nullptr && is_made_in(put->at, pair->odd)) return std::nullopt;

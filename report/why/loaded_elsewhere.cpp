@@ -14,12 +14,17 @@ namespace {
 
 // `group["norms"] = saved["norms"].clone()`, in a method of the optimizer whose step fails: an entry of what the object
 // keeps, which no attribute of its own leads to.
-bool is_taken_over_by_user(const Operand& odd, const LineageStep& load, const Finding& finding) {
-  const Frame& newest = odd.lineage.front().at;
+const Frame* taken_over_by_user(const Operand& odd, const LineageStep& load, const Finding& finding) {
+  const auto before =
+      std::ranges::find_if(odd.lineage, [&](const LineageStep& step) { return !same_line(step.at, *finding.where); });
+  if (before == odd.lineage.end()) return nullptr;
+  const Frame& newest = before->at;
   const bool method = newest.function.find('.') != std::string::npos && !is_constructor(newest);
   const bool by_user = newest.file == finding.where->file && class_of(newest) == class_of(*finding.where);
-  return method && by_user && !same_function(newest, *finding.where) && !same_function(newest, load.at) &&
-         is_changeable(newest, finding) && stores_entry(newest.statement());
+  const bool takes_over = method && by_user && !same_function(newest, *finding.where) &&
+                          !same_function(newest, load.at) && is_changeable(newest, finding) &&
+                          stores_entry(newest.statement());
+  return takes_over ? &newest : nullptr;
 }
 
 // `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
@@ -34,11 +39,11 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
   }
   // `self.factors[p] = list(factors)`, in the method that takes the state over.
   const Evidence* entry = place_of(odd, trace::EvidenceKind::entry_put_at, finding);
-  if (entry != nullptr && !same_function(entry->at, load.at) && !is_constructor(entry->at) &&
-      stores_entry(entry->at.statement())) {
+  if (entry != nullptr && !same_line(entry->at, *finding.where) && !same_function(entry->at, load.at) &&
+      !is_constructor(entry->at) && stores_entry(entry->at.statement())) {
     return &entry->at;
   }
-  if (is_taken_over_by_user(odd, load, finding)) return &odd.lineage.front().at;
+  if (const Frame* taken = taken_over_by_user(odd, load, finding)) return taken;
   const bool held = evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
                     evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr;
   if (!held) return nullptr;

@@ -1,7 +1,6 @@
 // Factories make their tensors on the default device, the CPU unless told otherwise. One that is told which device to
 // use did what it was told: then it counts who told it, if that is known, and nobody is blamed where it is not.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,7 +13,6 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
-#include "trace/odd_operand.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -54,6 +52,31 @@ Explanation one_for_all(const Decision& decided, const LineageStep& origin, cons
                   ", instead of one device for all; or move it where it is used."}};
 }
 
+// `states = cache.states[layer]`: a part of one tensor, which cannot be on several devices, is taken out for work that
+// is on another one. The line that takes an entry out of a list has nothing to add: each of those has a device of its
+// own.
+const Evidence* part_taken(const Operand& odd, const LineageStep& origin, const Finding& finding) {
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || same_function(bound->at, origin.at) || !same_function(bound->at, *finding.where)) {
+    return nullptr;
+  }
+  const bool kept = evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
+                    evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr;
+  const auto assigned = split_assignment(bound->at.statement());
+  const bool takes = assigned && begins_with_entry(assigned->value) && assigned->value.ends_with(']');
+  return takes && !kept && &odd.lineage.front() == &origin ? bound : nullptr;
+}
+
+Explanation taken_out_of_one(const Evidence& part, const LineageStep& origin, const Pair& pair) {
+  const std::string edit = assigned_after_move(part.at, device_expression(pair.wanted));
+  return {cause_at(part.at, pair.odd,
+                   "This line takes " + mention(pair.odd) + " out of one tensor, which " + short_place(origin.at) +
+                       " makes on " + pair.odd.device + " for all that use it. What it meets here is on " +
+                       pair.wanted.device + "."),
+          Fix{part.at.file, part.at.line,
+              "Move what is taken out" + (edit.empty() ? " to " + pair.wanted.device + "." : ": `" + edit + "`.")}};
+}
+
 // An attribute that says a device does not move with a model; what is made on it later meets weights that did, or what
 // was computed with them.
 const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, const Finding& finding) {
@@ -89,11 +112,8 @@ std::set<std::string> joined_names(const Frame& place) {
 
 // Each of several variables was made without a device, and one line puts them together: one move does for all.
 const LineageStep* joined_at(const Operand& odd, const Finding& finding) {
-  constexpr std::array<std::string_view, 5> kJoins = {"stack", "cat", "hstack", "vstack", "column_stack"};
   for (const LineageStep& step : odd.lineage) {
-    const std::string_view op = trace::operator_base_name(step.op);
-    const bool joins = step.how == trace::How::derived && std::ranges::find(kJoins, op) != kJoins.end();
-    if (!joins || made_in_failing_call(step, finding)) continue;
+    if (!joins_entries(step) || made_in_failing_call(step, finding)) continue;
     const bool here = same_function(step.at, odd.lineage.back().at) && same_function(step.at, *finding.where);
     return here && split_assignment(step.at.statement()) && joined_names(step.at).size() > 1 ? &step : nullptr;
   }
@@ -270,7 +290,10 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;
   }
-  if (const std::string move = move_behind(origin->at); !move.empty()) return left_by_move(*origin, move, *pair);
+  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  const std::string move = move_behind(origin->at);
+  if (!move.empty() && decided && !decided->standard.empty()) return told_from(*decided, *pair, finding);
+  if (!move.empty()) return left_by_move(*origin, move, *pair);
   if (auto given = given_to_module(*origin, *pair, finding)) return given;
   if (auto weight = made_as_weight(*origin, *pair, finding)) return weight;
   const bool named = names_device(origin->at);
@@ -288,10 +311,12 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
             move_call(pair->odd, pair->wanted) + "`";
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
-  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   const Evidence* attribute = left_attribute(*origin, *pair, finding);
   if (attribute != nullptr && !(decided && is_entry(*decided))) return made_on_attribute(*attribute, *origin, *pair);
-  if (decided && is_one_for_all(*origin, *decided, *pair)) return one_for_all(*decided, *origin, *pair);
+  if (decided && is_one_for_all(*origin, *decided, *pair)) {
+    if (const Evidence* part = part_taken(pair->odd, *origin, finding)) return taken_out_of_one(*part, *origin, *pair);
+    return one_for_all(*decided, *origin, *pair);
+  }
   if (decided) return told_from(*decided, *pair, finding);
   const Evidence* property = place_of(pair->odd, trace::EvidenceKind::device_property_at, finding);
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);

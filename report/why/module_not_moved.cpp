@@ -251,6 +251,45 @@ std::optional<Explanation> given_to_keeper(const Operand& stayed, const Operand&
                      move_module_where_made(call, tensor.device)};
 }
 
+// `self.metrics[name] = Accuracy(n)`, of a `self.metrics = nn.ModuleDict().to(device)` that had nothing in it by then.
+std::optional<Explanation> put_into_container(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                              const Finding& finding) {
+  if (bound == nullptr || stayed.lineage.empty() || !calls_move(bound->at.statement())) return std::nullopt;
+  const Frame& call = made_by_call(stayed.lineage.back());
+  if (same_line(call, bound->at) || !is_changeable(call, finding)) return std::nullopt;
+  const std::string_view text = bound->text;
+  const std::string name(text.substr(text.rfind('.') + 1));
+  constexpr std::array<std::string_view, 5> kPuts = {"[", ".append(", ".add_module(", ".insert(", ".extend("};
+  const auto puts = [&](std::string_view put) {
+    return find_name(call.statement(), bound->text + std::string(put)) != std::string_view::npos ||
+           call.statement().find("." + name + std::string(put)) != std::string::npos;
+  };
+  if (std::ranges::none_of(kPuts, puts)) return std::nullopt;
+  return Explanation{
+      cause_at(call, stayed,
+               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                   " of a module that this line makes, on the CPU, and puts into `" + bound->text + "`, which " +
+                   short_place(bound->at) + " has moved before that. Nothing moves what comes into it later."),
+      move_module_where_made(call, tensor.device)};
+}
+
+// `self.head = nn.Linear(n, m)`, beside `self.body = Body(n, device=self.device)`: of two parts that one function makes
+// it tells one the device.
+std::optional<Explanation> made_beside_told(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  if (stayed.lineage.empty()) return std::nullopt;
+  const LineageStep& made = stayed.lineage.back();
+  const Evidence* told = is_changeable(made.at, finding) ? device_given_beside(made, tensor, finding) : nullptr;
+  if (told == nullptr || names_device(made.at)) return std::nullopt;
+  const std::string edit = with_argument(call_at(made.at), "device='" + tensor.device + "'");
+  return Explanation{cause_at(made.at, stayed,
+                              "This line makes " + mention(stayed) + " on the CPU. " + short_place(told->at) +
+                                  ", in the same function, gives `" + told->text + "` to what it meets, which is on " +
+                                  tensor.device + "."),
+                     Fix{made.at.file, made.at.line,
+                         "Make it on the same device" + (edit.empty() ? "" : ", as by `" + edit + "`") +
+                             "; or move the whole module when it is made."}};
+}
+
 // `self.target = copy.deepcopy(self.net)` of a net that has not been moved either.
 std::optional<Explanation> copied_unmoved(const Operand& stayed, const Operand& tensor, const Finding& finding) {
   const Evidence* original = place_of(stayed, trace::EvidenceKind::copy_of_module_at, finding);
@@ -325,6 +364,8 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
+  if (auto beside = made_beside_told(*stayed, *tensor, finding)) return beside;
+  if (auto into = put_into_container(*stayed, *tensor, outermost, finding)) return into;
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
   if (auto taken = made_and_kept(*stayed, *tensor, bound, finding)) return taken;
   const LineageStep* birth = birth_of(*stayed);

@@ -33,6 +33,12 @@ Explanation left_as_told(const Decision& told, const Evidence& stay, const Pair&
                                     move_call(pair.odd, pair.wanted) + "`."}};
 }
 
+// `to_device(batch, self.model.device)`: a helper moves what it is given to the device that its caller says, which asks
+// something else for it.
+bool tells_helper(const Decision& told, const Evidence& stay) {
+  return is_device_argument(told) && !same_function(told.at, stay.at) && is_device_of_value(told.at);
+}
+
 // `self.values.index_select(0, rows.to(self.keys.device))`: the failing line brings it over, and asks the wrong one
 // where to.
 std::optional<Explanation> asked_in_vain(const Evidence& stay, const Pair& pair) {
@@ -76,7 +82,9 @@ std::optional<Explanation> move_did_nothing(const Finding& finding) {
   if (told) {
     if (auto other = other_by_default(*told, *pair, finding)) return other;
   }
-  if (told && is_final(*told) && is_device_argument(*told)) return left_as_told(*told, *stay, *pair, finding);
+  if (told && ((is_final(*told) && is_device_argument(*told)) || tells_helper(*told, *stay))) {
+    return left_as_told(*told, *stay, *pair, finding);
+  }
   const std::string here = spoken_device(pair->odd.device);
   const std::string call = call_at(stay->at);
   const std::string what = call.empty() ? "the move in this line" : "`" + call + "`";

@@ -1,5 +1,8 @@
 // Somebody put the value on its device: `.cpu()`, `.to("cuda:1")`, or `.to()` of the module that it was computed with.
+#include <algorithm>
+
 #include "report/frames.h"
+#include "report/statement_text.h"
 #include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -46,6 +49,61 @@ Explanation told_to_move(const Decision& decided, const LineageStep& move, const
                                 change_of(decided, pair, finding) + "; or move the value where it is used."}};
 }
 
+// `def detach_image(image): return image.detach().cpu()`: a function that does nothing but move what it is given; the
+// line that calls it decides. Null where it does more, or nobody can be asked to change that line.
+const Frame* call_of_mover(const LineageStep& move, const Operand& odd, const Finding& finding) {
+  const auto computes = [&](const LineageStep& step) {
+    return &step != &move && same_function(step.at, move.at) && !same_line(step.at, move.at);
+  };
+  if (!only_hands_back_moved(move.at.statement()) || std::ranges::any_of(odd.lineage, computes)) return nullptr;
+  const auto outside = std::ranges::find_if(
+      move.calls, [&](const Frame& call) { return call.function != move.at.function || call.file != move.at.file; });
+  const bool found = outside != move.calls.end() && is_changeable(*outside, finding);
+  return found && outside->function.find("<lambda>") == std::string::npos ? &*outside : nullptr;
+}
+
+Explanation sent_to_mover(const Frame& call, const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const std::string there = spoken_device(pair.wanted.device);
+  return {cause_at(call, pair.odd,
+                   "This line has it put on " + spoken_device(pair.odd.device) + ": `" + move.at.function + "`, in " +
+                       short_place(move.at) + ", does nothing else with what it is given. What it meets is on " +
+                       there + "."),
+          Fix{call.file, call.line,
+              "Leave it where it is in this line, or keep what the call gives apart from what is used on " + there +
+                  "; or move it back where it is used, in " + short_place(*finding.where) + ": `" +
+                  move_call(pair.odd, pair.wanted) + "`."}};
+}
+
+// Who sends it away brings such back in a line of its own, which has left this one out.
+std::optional<Explanation> not_brought_back(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* back = place_of(pair.odd, trace::EvidenceKind::brought_back_at, finding);
+  if (back == nullptr || !pair.odd.on_cpu() || move.calls.empty()) return std::nullopt;
+  return Explanation{
+      cause_at(back->at, pair.odd,
+               short_place(move.calls.front()) + " sends it to the CPU, to be kept there until this line calls `" +
+                   back->text + "` to bring it back. For what is used in " + short_place(*finding.where) +
+                   " that was not done."),
+      Fix{back->at.file, back->at.line,
+          "Bring back what is used next, on " + spoken_device(pair.wanted.device) + ", whichever comes in between."}};
+}
+
+// `table.index_select(0, steps.cpu())`: the failing line brings one to the host on purpose, so the other should be
+// there, and somebody has moved that away.
+std::optional<Explanation> moved_from_host_work(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const bool on_purpose = made_in_failing_call(move, finding) && pair.odd.on_cpu() && names_device_itself(move.at);
+  const LineageStep* other = on_purpose ? newest_move_of(pair.wanted) : nullptr;
+  if (other == nullptr || moves_module(*other) || !is_changeable(other->at, finding)) return std::nullopt;
+  if (made_in_failing_call(*other, finding) || &pair.wanted.lineage.front() != other) return std::nullopt;
+  return Explanation{
+      cause_at(other->at, pair.wanted,
+               "This line moves " + mention(pair.wanted) + " to " + spoken_device(pair.wanted.device) +
+                   ". What is used with it in " + short_place(*finding.where) + ", " + mention(pair.odd) +
+                   ", is brought to the CPU there, where the other was before."),
+      Fix{other->at.file, other->at.line,
+          "Use a copy on " + spoken_device(pair.wanted.device) + " here, and leave what is kept where it was; or let " +
+              short_place(*finding.where) + " follow its device."}};
+}
+
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
@@ -66,6 +124,8 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
+  if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
+  if (auto back = not_brought_back(*move, *pair, finding)) return back;
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,
@@ -82,6 +142,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   // A variable of the function itself: the line that gives it its value decides for all that the function moves.
   const bool here = decided && same_function(decided->at, move->at) && is_device_argument(*decided);
   if (here || (decided && obeys(*move, *decided, kept))) return told_to_move(*decided, *move, *pair, finding);
+  if (const Frame* call = call_of_mover(*move, pair->odd, finding)) return sent_to_mover(*call, *move, *pair, finding);
   const bool itself = move == &pair->odd.lineage.front();
   RootCause cause = cause_at(move->at, pair->odd,
                              std::string("This line puts ") + (itself ? "it" : "the value that it is computed from") +

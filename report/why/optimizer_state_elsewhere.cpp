@@ -18,6 +18,15 @@ Explanation made_before_the_move(const LineageStep& made, const std::string& wha
   // `Trainer(lambda p: Adagrad(p), ...)`: who calls the function that makes the optimizer settles when that is.
   const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
   const bool by_lambda = made.at.function.ends_with("<lambda>") && kept != nullptr;
+  const Evidence* early = place_of(pair.odd, trace::EvidenceKind::called_before_move_at, finding);
+  if (early != nullptr) {
+    return {cause_at(early->at, pair.odd,
+                     "This line calls `" + early->text + "`, which makes the optimizer in " + short_place(made.at) +
+                         ", and " + what + " with it, like its parameter, on " + spoken_device(pair.odd.device) +
+                         ". The parameters are moved to " + spoken_device(pair.wanted.device) +
+                         " further down, and moving them moves no state of optimizers."),
+            Fix{early->at.file, early->at.line, "Move the parameters before this line."}};
+  }
   const Frame& place = by_lambda ? kept->at : made.at;
   RootCause cause =
       cause_at(place, pair.odd,
@@ -53,13 +62,35 @@ std::optional<Explanation> left_beside_others(const Pair& pair, const std::strin
   const Evidence* sibling = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || !pair.odd.on_cpu()) return std::nullopt;
   const Evidence* listed = place_of(pair.odd, trace::EvidenceKind::names_listed_at, finding);
-  const Evidence& place = listed != nullptr ? *listed : *sibling;
+  const Evidence* branch = place_of(pair.odd, trace::EvidenceKind::put_as_it_is_at, finding);
+  const Evidence& place = listed != nullptr ? *listed : branch != nullptr ? *branch : *sibling;
   const std::string others = short_place(sibling->at) + " brings `" + sibling->text + "` to " +
                              spoken_device(pair.wanted.device) + ", and leaves " + what + " on the CPU.";
   return Explanation{
       cause_at(place.at, pair.odd,
                listed != nullptr ? "The names of what is brought back are written here. " + others : others),
       Fix{place.at.file, place.at.line, "Bring all state of the parameter back, " + what + " too."}};
+}
+
+// `self.epoch = load_checkpoint(self.model, self.optimizer, file)`, and under it `self.model.to(device)`: the helper
+// does what it is called for, and its caller does the two in the wrong order.
+std::optional<Explanation> restored_before_the_move(const Pair& pair, const LineageStep* arrival,
+                                                    const std::string& what, const Finding& finding) {
+  const LineageStep* moved = newest_move_of(pair.wanted);
+  if (arrival == nullptr || moved == nullptr || !moves_module(*moved) || !pair.odd.on_cpu()) return std::nullopt;
+  if (arrival->at.statement().find("load_state_dict(") == std::string::npos) return std::nullopt;
+  const auto before = std::ranges::find_if(arrival->calls, [&](const Frame& call) {
+    return same_function(call, moved->at) && call.line < moved->at.line && is_changeable(call, finding);
+  });
+  if (before == arrival->calls.end()) return std::nullopt;
+  const std::string there = spoken_device(pair.wanted.device);
+  return Explanation{
+      cause_at(*before, pair.odd,
+               "This line has the optimizer's state restored, in " + short_place(arrival->at) + ", which brings " +
+                   what + " to its parameter, on the CPU. " + short_place(moved->at) + " moves the parameters to " +
+                   there + " only then, and moving them moves no state of optimizers."),
+      Fix{before->file, before->line,
+          "Restore it when the parameters are on " + there + ": behind " + short_place(moved->at) + "."}};
 }
 
 // `load_state_dict()` brings the state to its parameter, which was moved only later.
@@ -104,8 +135,22 @@ const Frame& put_by(const LineageStep& arrival, const Finding& finding) {
 
 }  // namespace
 
-std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
+namespace {
+
+// State is what should follow its parameter, whatever else an operator of the optimizer meets: a gradient is where the
+// parameter is.
+std::optional<Pair> state_among(const Finding& finding) {
   const auto pair = pair_of(finding);
+  if (!pair) return pair;
+  const bool other = evidence_of(pair->odd, trace::EvidenceKind::optimizer_state) == nullptr &&
+                     evidence_of(pair->wanted, trace::EvidenceKind::optimizer_state) != nullptr;
+  return other && pair->odd.name.ends_with(".grad") ? Pair{pair->wanted, pair->odd} : *pair;
+}
+
+}  // namespace
+
+std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
+  const auto pair = state_among(finding);
   if (!pair) return std::nullopt;
   const Evidence* state = evidence_of(pair->odd, trace::EvidenceKind::optimizer_state);
   if (state == nullptr) return std::nullopt;
@@ -120,6 +165,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   const LineageStep* arrival = arrival_of(pair->odd);
   if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;
   if (auto left = left_beside_others(*pair, what, finding)) return left;
+  if (auto order = restored_before_the_move(*pair, arrival, what, finding)) return order;
   if (auto early = loaded_before_the_move(*pair, what, finding)) return early;
   const Frame* place = nullptr;
   if (put) {

@@ -25,6 +25,31 @@ bool puts_away(std::string_view source) {
   return stores_entry(source) || (assigned && assigned->target.starts_with("self."));
 }
 
+// The innermost method that works with weights which an offloader has put away: it has to bring together what it uses,
+// since its module's parts may be anywhere. A function that it calls is given what it is given.
+std::optional<Explanation> used_while_offloaded(const Pair& pair, const Finding& finding) {
+  const bool odd_parked = offloaded_in_place(pair.odd, finding) != nullptr;
+  const Operand& kept = odd_parked ? pair.odd : pair.wanted;
+  const Operand& other = odd_parked ? pair.wanted : pair.odd;
+  const LineageStep* move = offloaded_in_place(kept, finding);
+  const bool of_module = is_weight(other) || evidence_of(other, trace::EvidenceKind::module_made_at) != nullptr ||
+                         evidence_of(other, trace::EvidenceKind::module_bound_at) != nullptr;
+  if (move == nullptr || !on_accelerator(other) || !of_module) return std::nullopt;
+  const auto method = std::ranges::find_if(finding.stack, [&](const Frame& frame) {
+    return is_changeable(frame, finding) && frame.function.find('.') != std::string::npos &&
+           frame.function.find("<locals>") == std::string::npos;
+  });
+  if (method == finding.stack.end()) return std::nullopt;
+  return Explanation{cause_at(*method, kept,
+                              short_place(move->at) + " puts " +
+                                  (&kept.lineage.front() == move ? "" : "what it is computed from, ") + mention(kept) +
+                                  ", away to the CPU, whenever that is to save memory. This line works with it as it "
+                                  "is, beside what is on " +
+                                  spoken_device(other.device) + "."),
+                     Fix{method->file, method->line,
+                         "Bring one of the two to the other's device in this line; or bring the weights back before."}};
+}
+
 // The line that sends it to the host, and keeps it.
 const Frame* parked_at(const Operand& operand, const Finding& finding) {
   if (const Evidence* filled = place_of(operand, trace::EvidenceKind::filled_from_host_at, finding)) return &filled->at;
@@ -35,7 +60,11 @@ const Frame* parked_at(const Operand& operand, const Finding& finding) {
     return &stayed->at;
   }
   const LineageStep* move = newest_move_of(operand);
-  const bool said = move != nullptr && is_changeable(move->at, finding) && names_device_itself(move->at);
+  // A weight that went there with its module is used where the module runs, which takes nothing out.
+  const bool with_module = move != nullptr && moves_module(*move) && is_weight(operand) &&
+                           evidence_of(operand, trace::EvidenceKind::weight_put_at) == nullptr;
+  const bool said =
+      move != nullptr && !with_module && is_changeable(move->at, finding) && names_device_itself(move->at);
   return said && puts_away(move->at.statement()) && !is_running(move->at, finding) ? &move->at : nullptr;
 }
 
@@ -93,6 +122,7 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
 std::optional<Explanation> taken_as_parked(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (auto offloaded = used_while_offloaded(*pair, finding)) return offloaded;
   // A weight is where its model works, however many values from the host it meets.
   const bool many = !pair->odd.on_cpu() && is_weight(pair->odd);
   const Operand& kept = many ? pair->wanted : pair->odd;

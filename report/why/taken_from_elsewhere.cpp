@@ -2,6 +2,7 @@
 // whose inside nobody here would change. The line to change is where the program gets hold of it.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/decision.h"
@@ -9,6 +10,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
 namespace {
@@ -35,6 +37,17 @@ bool begins_here(const Operand& odd, const Finding& finding) {
   return arrival != nullptr && is_changeable(arrival->at, finding);
 }
 
+// `for mask, color in zip(masks, parse(colors)):`, where `parse` returns a list of what it makes: that is the line to
+// change, and no data that the loop goes through.
+bool made_by_helper_of_loop(const Operand& odd, const Frame& loop) {
+  const LineageStep* arrival = arrival_of(odd);
+  if (arrival == nullptr || arrival->how != trace::How::created) return false;
+  const std::string_view function = trace::function_around(arrival->at.function);
+  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  return statement_of(arrival->at.statement()).starts_with("return ") && !is_constructor(arrival->at) &&
+         find_name(loop.statement(), called) != std::string_view::npos;
+}
+
 // `layer.init_state()` made it for `layer.forward()`: who takes it from the one to the other has nothing to add.
 bool made_by_user(const Operand& odd, const Finding& finding) {
   const LineageStep* arrival = arrival_of(odd);
@@ -43,15 +56,34 @@ bool made_by_user(const Operand& odd, const Finding& finding) {
   return method && arrival->at.file == finding.where->file && class_of(arrival->at) == class_of(*finding.where);
 }
 
+// `z = model(batch=data["index"])`, in a function that was given the script's data: it hands an entry on as it is.
+std::optional<Explanation> entry_handed_on(const Pair& pair, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(pair.odd);
+  const Evidence* given = place_of(pair.odd, trace::EvidenceKind::given_at, finding);
+  if (arrival == nullptr || given == nullptr || arrival->how != trace::How::created) return std::nullopt;
+  const bool of_script = arrival->at.function == "<module>" && given->at.function != "<module>";
+  if (!of_script || !pair.odd.on_cpu() || !on_accelerator(pair.wanted)) return std::nullopt;
+  if (!begins_with_entry(given->text) || given->text.starts_with("self") || !given->text.ends_with(']')) {
+    return std::nullopt;
+  }
+  const std::string move = "`" + given->text + ".to('" + pair.wanted.device + "')`";
+  return Explanation{cause_at(given->at, pair.odd,
+                              "This call gives `" + given->text + "` as it is, from data that " +
+                                  short_place(arrival->at) + " has on the CPU, and nothing moves it."),
+                     Fix{given->at.file, given->at.line, "Move it where it is handed on: " + move + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
+  if (auto entry = entry_handed_on(*pair, finding)) return entry;
   const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
   if (decided_elsewhere(pair->odd, finding) || made_by_user(pair->odd, finding)) return std::nullopt;
-  const bool loop = statement_of(bound->at.statement()).starts_with("for ");
+  const bool loop =
+      statement_of(bound->at.statement()).starts_with("for ") && !made_by_helper_of_loop(pair->odd, bound->at);
   const bool taken_apart = only_takes_apart(bound->at.statement());
   const LineageStep* sibling = taken_apart ? sibling_moved(bound->at, *pair, finding) : nullptr;
   if (begins_here(pair->odd, finding) && sibling == nullptr && !(loop && taken_apart)) return std::nullopt;

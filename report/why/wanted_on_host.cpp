@@ -174,11 +174,14 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
                               " is on " + device + ".";
   if (given != nullptr) why += " This call gives `" + given->text + "` as it is, and brings what it gives beside it.";
   if (collected != nullptr) why += " This line collects it as it is, and brings what it collects beside it.";
-  if (given == nullptr && collected == nullptr) given = given_to_arrays(*odd, finding);
+  // A number that a function has put into a dictionary, whatever happens to that.
+  const Evidence* number = handed_over(*odd, finding);
+  const bool reported = number != nullptr && stores_entry(number->at.statement());
+  if (given == nullptr && collected == nullptr && !reported) given = given_to_arrays(*odd, finding);
   const bool untold = given == nullptr && collected == nullptr;
   const Evidence* put = untold ? put_for_numpy(*odd, finding) : nullptr;
   if (put != nullptr) why += " `" + put->text + "`, which is given to it as a whole, gets it here.";
-  const Evidence* handed = untold && put == nullptr ? handed_over(*odd, finding) : nullptr;
+  const Evidence* handed = untold && put == nullptr ? number : nullptr;
   if (handed != nullptr) {
     const bool by_method = handed->kind == trace::EvidenceKind::given_to_keep_at;
     why += by_method ? " This call of `" + handed->text + "` has it kept as it is."

@@ -30,7 +30,7 @@ struct Rest {
 
 std::optional<Explanation> weight_apart(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !is_weight(pair->wanted)) return std::nullopt;
+  if (!pair || !is_weight(pair->wanted) || offloaded_in_place(pair->odd, finding) != nullptr) return std::nullopt;
   const Evidence* elsewhere = evidence_of(pair->wanted, trace::EvidenceKind::weights_elsewhere);
   const LineageStep* made = arrival_of(pair->wanted);
   if (elsewhere == nullptr || made == nullptr || made->how != trace::How::created) return std::nullopt;

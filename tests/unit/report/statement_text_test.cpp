@@ -73,5 +73,17 @@ TEST_CASE("Statements that keep something as an entry are told from others") {
   CHECK_FALSE(stores_entry("masks[key] = torch.cat("));
 }
 
+TEST_CASE("A function hands back what it was given, moved, and computes nothing") {
+  CHECK(only_hands_back_moved("    return image.detach().cpu()"));
+  CHECK(only_hands_back_moved("    return {k: v.to(device) for k, v in batch.items()}"));
+  CHECK(only_hands_back_moved("return x.cpu() if isinstance(x, Tensor) else x"));
+  CHECK_FALSE(only_hands_back_moved("    return self.head(x).cpu()"));
+  CHECK_FALSE(only_hands_back_moved("    return (x - self.mean).cpu()"));
+  CHECK_FALSE(only_hands_back_moved("    return table[index].to(device)"));
+  CHECK_FALSE(only_hands_back_moved("    return self.table.to(device)"));
+  CHECK_FALSE(only_hands_back_moved("    image = image.cpu()"));
+  CHECK_FALSE(only_hands_back_moved("    return image.float()"));
+}
+
 }  // namespace
 }  // namespace devsan::report
