@@ -8,7 +8,7 @@ dev = torch.device("cuda", 0)
 
 
 def encode(text):
-    return torch.tensor([[ord(letter) % 16 for letter in text]])  # ROOT
+    return torch.tensor([[ord(letter) % 16 for letter in text]])
 
 
 class Model(torch.nn.Module):
@@ -21,4 +21,4 @@ class Model(torch.nn.Module):
         return self.head(self.tokens(ids))  # RAISE
 
 
-Model().to(dev)(encode("hello"))
+Model().to(dev)(encode("hello"))  # ROOT

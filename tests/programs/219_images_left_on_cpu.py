@@ -18,7 +18,7 @@ class Network(torch.nn.Module):
 
 
 def observe():
-    return torch.linspace(0, 1, 16).view(1, 1, 4, 4)  # ROOT
+    return torch.linspace(0, 1, 16).view(1, 1, 4, 4)
 
 
-Network().to(dev)(observe())
+Network().to(dev)(observe())  # ROOT
