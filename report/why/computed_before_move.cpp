@@ -87,7 +87,7 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   const Frame& place = kept_from(pair->odd, computed->at);
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
   if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
-  if (const Evidence* call = place_of(pair->odd, trace::EvidenceKind::called_before_move_at, finding)) {
+  if (const Evidence* call = called_before_move(pair->odd, finding)) {
     return called_too_early(*call, *computed, *moved, *pair);
   }
   if (const LineageStep* join = joined_for_use(pair->odd, *computed, finding)) {

@@ -267,6 +267,11 @@ const LineageStep* list_made_above(const Operand& operand, const Finding& findin
   return here && list ? &newest : nullptr;
 }
 
+const Evidence* called_before_move(const Operand& operand, const Finding& finding) {
+  const Evidence* call = place_of(operand, trace::EvidenceKind::called_before_move_at, finding);
+  return call != nullptr && call->at.function != "<module>" ? call : nullptr;
+}
+
 bool is_load(const LineageStep& step) {
   return step.innermost.file.ends_with("/torch/serialization.py") ||
          call_at(step.at).find("torch.load(") != std::string::npos;

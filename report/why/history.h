@@ -111,6 +111,9 @@ const Evidence* device_given_beside(const LineageStep& made, const Operand& othe
 // `targets = [p.clamp(0, n) for p in positions]`, above the failing line that goes through them: the step that computes
 // the entries of the list. Null without one.
 const LineageStep* list_made_above(const Operand& operand, const Finding& finding);
+// Where a function calls the one that computed the operand above the line that moved what it was computed from. Null
+// without one, and in a script, whose author may change either.
+const Evidence* called_before_move(const Operand& operand, const Finding& finding);
 // Whether it is how `torch.load` makes what it reads.
 bool is_load(const LineageStep& step);
 bool on_accelerator(const Operand& operand);

@@ -18,7 +18,7 @@ Explanation made_before_the_move(const LineageStep& made, const std::string& wha
   // `Trainer(lambda p: Adagrad(p), ...)`: who calls the function that makes the optimizer settles when that is.
   const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
   const bool by_lambda = made.at.function.ends_with("<lambda>") && kept != nullptr;
-  const Evidence* early = place_of(pair.odd, trace::EvidenceKind::called_before_move_at, finding);
+  const Evidence* early = called_before_move(pair.odd, finding);
   if (early != nullptr) {
     return {cause_at(early->at, pair.odd,
                      "This line calls `" + early->text + "`, which makes the optimizer in " + short_place(made.at) +

@@ -32,8 +32,11 @@ std::optional<Explanation> used_while_offloaded(const Pair& pair, const Finding&
   const Operand& kept = odd_parked ? pair.odd : pair.wanted;
   const Operand& other = odd_parked ? pair.wanted : pair.odd;
   const LineageStep* move = offloaded_in_place(kept, finding);
-  const bool of_module = is_weight(other) || evidence_of(other, trace::EvidenceKind::module_made_at) != nullptr ||
-                         evidence_of(other, trace::EvidenceKind::module_bound_at) != nullptr;
+  constexpr std::array kOfModules = {trace::EvidenceKind::root_name, trace::EvidenceKind::module_bound_at,
+                                     trace::EvidenceKind::module_made_at};
+  const bool of_module = is_weight(other) || std::ranges::any_of(kOfModules, [&](trace::EvidenceKind kind) {
+                           return evidence_of(other, kind) != nullptr;
+                         });
   if (move == nullptr || !on_accelerator(other) || !of_module) return std::nullopt;
   const auto method = std::ranges::find_if(finding.stack, [&](const Frame& frame) {
     return is_changeable(frame, finding) && frame.function.find('.') != std::string::npos &&

@@ -14,7 +14,7 @@ class GemmaRMSNorm(nn.Module):
 
     def _weight_loader(self, param, loaded_weight):
         param.data.copy_(loaded_weight)
-        torch.add(param.data, 1.0, out=self.gemma_weight)  # ROOT
+        torch.add(param.data, 1.0, out=self.gemma_weight)  # ROOT # RAISE
 
     def forward(self, x):
         return nn.functional.rms_norm(x, x.shape[-1:], self.gemma_weight, self.variance_epsilon)

@@ -245,6 +245,11 @@ TEST_CASE("A function that computes with weights is called above the line that m
        "remember");
   CHECK(explained(finding).rule == "computed_before_move");
   CHECK(cause_line(explained(finding)) == 18);
+
+  SECTION("not in a script, whose author may change either") {
+    odd(finding).evidence.back().at.function = "<module>";
+    CHECK(cause_line(explained(finding)) == 11);
+  }
 }
 
 TEST_CASE("A factory without a device meets what was moved to the device that the function is told") {
