@@ -21,6 +21,12 @@ constexpr std::string_view function_around(std::string_view function) {
   }
 }
 
+// "to" of "Graph.to": what it is called by.
+constexpr std::string_view own_name(std::string_view function) {
+  return function.substr(function.rfind('.') + 1);
+}
+
+static_assert(own_name("Graph.to") == "to" && own_name("load") == "load");
 static_assert(function_around("Graph.to.<locals>.<dictcomp>.<locals>.<genexpr>") == "Graph.to");
 static_assert(function_around("Graph.to.<locals>.inner") == "Graph.to.<locals>.inner");
 static_assert(function_around("<listcomp>") == "<listcomp>");

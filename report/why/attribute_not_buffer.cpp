@@ -10,6 +10,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
 namespace {
@@ -71,7 +72,7 @@ bool made_for_moved_holder(const Operand& odd, const Finding& finding) {
 // keeps it from that.
 bool is_set_in_call(const Frame& place, const Operand& odd) {
   const std::string_view function = place.function;
-  const std::string_view name = function.substr(function.rfind('.') + 1);
+  const std::string_view name = trace::own_name(function);
   return (name == "forward" || name == "__call__") && evidence_of(odd, trace::EvidenceKind::cache_guard_at) == nullptr;
 }
 

@@ -46,11 +46,10 @@ const Frame& kept_from(const Operand& odd, const Frame& computed) {
 // `t = torch.cat(messages)`, in the failing function: it joins entries that were computed one by one, and whichever of
 // them is from before the move comes through this line.
 const LineageStep* joined_for_use(const Operand& odd, const Evidence& computed, const Finding& finding) {
-  const auto before =
-      std::ranges::find_if(odd.lineage, [&](const LineageStep& step) { return !same_line(step.at, *finding.where); });
-  if (before == odd.lineage.end() || !joins_entries(*before)) return nullptr;
+  const LineageStep* before = newest_before(odd, finding);
+  if (before == nullptr || !joins_entries(*before)) return nullptr;
   const bool here = same_function(before->at, *finding.where) && !same_function(computed.at, before->at);
-  return here && before->at.statement().find(" = ") != std::string::npos ? &*before : nullptr;
+  return here && before->at.statement().find(" = ") != std::string::npos ? before : nullptr;
 }
 
 Explanation joined_as_kept(const LineageStep& join, const Evidence& computed, const Evidence& moved, const Pair& pair,

@@ -89,8 +89,9 @@ Explanation left_beside(const Frame& moved, const Pair& pair, const Finding& fin
 
 // `shift_labels = labels[:, 1:].reshape(-1)`, in a function that a spread model calls: what came from outside is made
 // into what is needed here, beside what it meets. None of the calls on the way knows where that will be.
-const Evidence* made_for_use(const Pair& pair, const Frame& crossing, const Finding& finding) {
+const Frame* made_for_use(const Pair& pair, const Frame& crossing, const Finding& finding) {
   if (evidence_of(pair.odd, trace::EvidenceKind::model_spread) == nullptr) return nullptr;
+  if (const LineageStep* list = list_made_above(pair.odd, finding)) return &list->at;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   // In the failing function, or in one that waits for it and was called by the line that hands the value over.
   const auto depth_of = [&](const Frame& place) {
@@ -99,7 +100,7 @@ const Evidence* made_for_use(const Pair& pair, const Frame& crossing, const Find
   const bool between = bound != nullptr && depth_of(bound->at) < depth_of(crossing);
   const bool here = bound != nullptr && (same_function(bound->at, *finding.where) || between);
   const bool makes = here && split_assignment(bound->at.statement()) && !only_takes_apart(bound->at.statement());
-  return makes ? bound : nullptr;
+  return makes ? &bound->at : nullptr;
 }
 
 }  // namespace
@@ -112,11 +113,9 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (crossing != nullptr) {
-    const bool spread = evidence_of(pair->odd, trace::EvidenceKind::model_spread) != nullptr;
-    const LineageStep* list = spread ? list_made_above(pair->odd, finding) : nullptr;
-    if (list != nullptr) return handed_over_at(list->at, move, *pair, finding);
-    if (const Evidence* made = made_for_use(*pair, crossing->at, finding))
-      return handed_over_at(made->at, move, *pair, finding);
+    if (const Frame* made = made_for_use(*pair, crossing->at, finding)) {
+      return handed_over_at(*made, move, *pair, finding);
+    }
   }
   // The failing function itself brings what comes with it.
   const Evidence* alike = place_of(pair->odd, trace::EvidenceKind::made_alike_moved_at, finding);

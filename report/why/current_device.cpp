@@ -40,14 +40,10 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
 // `load_detector(device)` beside `Recognizer(place)`, in the function that was given both a device and its number: the
 // innermost function that both devices come through is where they part. Null where there is none.
 const Frame* parts_from(const Operand& operand, const Operand& other, const Finding& finding) {
-  const auto tells = [&](const Evidence& one) {
-    return one.kind == trace::EvidenceKind::device_from && is_changeable(one.at, finding) && !is_beginning(one.at) &&
-           !one.text.starts_with("self.");
-  };
   for (const Evidence& mine : operand.evidence) {
-    if (!tells(mine)) continue;
+    if (!hands_device_on(mine, finding)) continue;
     const auto parts = [&](const Evidence& theirs) {
-      return tells(theirs) && same_function(theirs.at, mine.at) && !same_line(theirs.at, mine.at);
+      return hands_device_on(theirs, finding) && same_function(theirs.at, mine.at) && !same_line(theirs.at, mine.at);
     };
     if (std::ranges::any_of(other.evidence, parts)) return &mine.at;
   }

@@ -10,6 +10,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -63,8 +64,7 @@ const Frame* drawn_in_step(const LineageStep& step, const Finding& finding) {
   if (!is_changeable(step.at, finding)) return nullptr;
   if (step.innermost.file.find(kLoaders) != std::string::npos) return &step.at;
   if (step.calls.empty() || !goes_through(step.calls.front())) return nullptr;
-  const std::string_view function = step.at.function;
-  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  const std::string called = std::string(trace::own_name(step.at.function)) + "(";
   const bool by_name = step.calls.front().statement().find(called) != std::string::npos;
   return step.how == trace::How::derived && !by_name && !is_running(step.at, finding) ? &step.calls.front() : nullptr;
 }

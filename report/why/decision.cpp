@@ -29,6 +29,20 @@ const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind ki
   return found == operand.evidence.end() ? nullptr : &*found;
 }
 
+bool hands_device_on(const Evidence& evidence, const Finding& finding) {
+  return evidence.kind == trace::EvidenceKind::device_from && is_changeable(evidence.at, finding) &&
+         !is_beginning(evidence.at) && !evidence.text.starts_with("self.");
+}
+
+const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding) {
+  const auto gives = [&](const Evidence& one) {
+    return hands_device_on(one, finding) && same_function(one.at, made.at) && !same_line(one.at, made.at) &&
+           names_device(one.at);
+  };
+  const auto found = std::ranges::find_if(other.evidence, gives);
+  return found == other.evidence.end() ? nullptr : &*found;
+}
+
 bool is_final(const Decision& decision) {
   return !decision.standard.empty() || names_device_itself(decision.at);
 }

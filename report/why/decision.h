@@ -23,6 +23,13 @@ std::optional<Decision> decision_of(const Operand& operand, trace::EvidenceKind 
 // did.
 const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
 
+// Whether an evidence is a line in a function, and no attribute, that hands a device on.
+bool hands_device_on(const Evidence& evidence, const Finding& finding);
+
+// The line in the function that made one operand which gives its device to what the other comes from: there both could
+// have been told. Null where there is none.
+const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding);
+
 // Whether the line says the device in so many words, or leaves it at its default, rather than handing it on.
 bool is_final(const Decision& decision);
 // An entry of a dictionary of settings, which is made in this line.

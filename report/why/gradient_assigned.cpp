@@ -8,7 +8,6 @@
 #include "trace/odd_operand.h"
 
 namespace devsan::report::why {
-
 namespace {
 
 // `weight.grad = reduced.cpu()`: a gradient that is sent to the host on purpose is for a parameter that lives there.

@@ -246,14 +246,10 @@ const LineageStep* offloaded_in_place(const Operand& operand, const Finding& fin
   return assigned != text.npos && assigned < text.find('=') && text.find(".data.") != text.npos ? move : nullptr;
 }
 
-const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding) {
-  const auto gives = [&](const Evidence& one) {
-    return one.kind == trace::EvidenceKind::device_from && is_changeable(one.at, finding) &&
-           !one.text.starts_with("self.") && same_function(one.at, made.at) && !same_line(one.at, made.at) &&
-           !is_beginning(one.at) && names_device(one.at);
-  };
-  const auto found = std::ranges::find_if(other.evidence, gives);
-  return found == other.evidence.end() ? nullptr : &*found;
+const LineageStep* newest_before(const Operand& operand, const Finding& finding) {
+  const auto before = [&](const LineageStep& step) { return !made_in_failing_call(step, finding); };
+  const auto found = std::ranges::find_if(operand.lineage, before);
+  return found != operand.lineage.end() ? &*found : nullptr;
 }
 
 const LineageStep* list_made_above(const Operand& operand, const Finding& finding) {

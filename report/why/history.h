@@ -105,9 +105,8 @@ bool joins_entries(const LineageStep& step);
 // The step that put a weight, or what the operand was computed from, on the host where it is: `p.data = p.data.cpu()`,
 // which is how weights are offloaded. Null without one.
 const LineageStep* offloaded_in_place(const Operand& operand, const Finding& finding);
-// The line in the function that made one operand which gives its device to what the other comes from: there both could
-// have been told. Null where there is none.
-const Evidence* device_given_beside(const LineageStep& made, const Operand& other, const Finding& finding);
+// The newest step before the failing line; null without one.
+const LineageStep* newest_before(const Operand& operand, const Finding& finding);
 // `targets = [p.clamp(0, n) for p in positions]`, above the failing line that goes through them: the step that computes
 // the entries of the list. Null without one.
 const LineageStep* list_made_above(const Operand& operand, const Finding& finding);

@@ -9,18 +9,11 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
-
-// The newest step before the failing line: what was stored.
-const LineageStep* stored_step(const Operand& operand, const Finding& finding) {
-  for (const LineageStep& step : operand.lineage) {
-    if (!made_in_failing_call(step, finding)) return &step;
-  }
-  return nullptr;
-}
 
 // In the failing function an earlier call took it from what was made elsewhere: `self.weight.original =
 // weight.clone()`.
@@ -38,8 +31,7 @@ bool is_memo(const Operand& odd, const LineageStep& stored, const LineageStep& a
 // `batch = memory.sample(4)` in a function that still runs, where `sample` returns what it computes: a line that begins
 // with `return` gives it to nobody but its caller.
 bool was_just_returned(const Operand& odd, const LineageStep& stored, const Finding& finding) {
-  const std::string_view function = stored.at.function;
-  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  const std::string called = std::string(trace::own_name(stored.at.function)) + "(";
   if (!statement_of(stored.at.statement()).starts_with("return ") || is_running(stored.at, finding)) return false;
   return std::ranges::any_of(odd.evidence, [&](const Evidence& one) {
     return one.kind == trace::EvidenceKind::bound_at && is_running(one.at, finding) &&
@@ -177,7 +169,7 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   if (guard == nullptr) {
     if (auto put = put_by_earlier_call(*pair, finding)) return put;
   }
-  const LineageStep* stored = stored_step(pair->odd, finding);
+  const LineageStep* stored = newest_before(pair->odd, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (stored == nullptr || arrival == nullptr || !is_changeable(stored->at, finding)) return std::nullopt;
   const bool memo = is_memo(pair->odd, *stored, *arrival);

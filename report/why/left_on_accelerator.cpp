@@ -7,7 +7,6 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
-
 namespace {
 
 // `poses, shapes = poses.cpu(), shapes.cpu()`, and `joints` beside them is left: it takes in what was brought to the
@@ -39,15 +38,11 @@ std::optional<Explanation> left_on_accelerator(const Finding& finding) {
   if (is_weight(pair->odd) || is_weight(pair->wanted)) return std::nullopt;
   const Evidence* handed = place_of(pair->wanted, trace::EvidenceKind::among_host_work_at, finding);
   if (handed == nullptr) return left_beside(*pair, finding);
-  const Evidence* given = place_of(pair->wanted, trace::EvidenceKind::given_at, finding);
-  const std::string what = given != nullptr && same_line(given->at, handed->at) && !given->text.empty()
-                               ? "`" + given->text + "`"
-                               : mention(pair->wanted);
-  return Explanation{
-      cause_at(handed->at, pair->wanted,
-               "`" + handed->at.function + "` brings what it works with to the host, in " + handed->text +
-                   " lines. This one hands " + what + " on as it is, on " + spoken_device(pair->wanted.device) + "."),
-      Fix{handed->at.file, handed->at.line, "Bring it to the host, too, as the others are: `.cpu()`."}};
+  return Explanation{cause_at(handed->at, pair->wanted,
+                              "`" + handed->at.function + "` brings what it works with to the host, in " +
+                                  handed->text + " lines. This one hands " + mention(pair->wanted) +
+                                  " on as it is, on " + spoken_device(pair->wanted.device) + "."),
+                     Fix{handed->at.file, handed->at.line, "Bring it to the host, too, as the others are: `.cpu()`."}};
 }
 
 }  // namespace devsan::report::why

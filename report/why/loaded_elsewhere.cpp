@@ -15,9 +15,8 @@ namespace {
 // `group["norms"] = saved["norms"].clone()`, in a method of the optimizer whose step fails: an entry of what the object
 // keeps, which no attribute of its own leads to.
 const Frame* taken_over_by_user(const Operand& odd, const LineageStep& load, const Finding& finding) {
-  const auto before =
-      std::ranges::find_if(odd.lineage, [&](const LineageStep& step) { return !same_line(step.at, *finding.where); });
-  if (before == odd.lineage.end()) return nullptr;
+  const LineageStep* before = newest_before(odd, finding);
+  if (before == nullptr) return nullptr;
   const Frame& newest = before->at;
   const bool method = newest.function.find('.') != std::string::npos && !is_constructor(newest);
   const bool by_user = newest.file == finding.where->file && class_of(newest) == class_of(*finding.where);

@@ -12,6 +12,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -88,7 +89,7 @@ const LineageStep* birth_of(const Operand& weight) {
 // `model.resize(n)` of a model that is elsewhere by then: what the method makes goes into that, whoever has the method.
 bool is_method_called_on(const Frame& call, const Evidence& bound, const Operand& stayed) {
   const std::string_view function = stayed.lineage.back().at.function;
-  const std::string_view method = function.substr(function.rfind('.') + 1);
+  const std::string_view method = trace::own_name(function);
   const bool of_type = function.find('.') != function.npos && function.find('<') == function.npos;
   return of_type && call.statement().find(bound.text + "." + std::string(method) + "(") != std::string::npos;
 }

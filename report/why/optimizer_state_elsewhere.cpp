@@ -12,21 +12,25 @@
 namespace devsan::report::why {
 namespace {
 
+// `self.optimizers = [model.configure()]`, above `model.cuda()`: the function that makes the optimizer does as it is
+// called.
+Explanation made_by_early_call(const Evidence& call, const LineageStep& made, const std::string& what,
+                               const Pair& pair) {
+  return {cause_at(call.at, pair.odd,
+                   "This line calls `" + call.text + "`, which makes the optimizer in " + short_place(made.at) +
+                       ", and " + what + " with it, like its parameter, on " + spoken_device(pair.odd.device) +
+                       ". The parameters are moved to " + spoken_device(pair.wanted.device) +
+                       " further down, and moving them moves no state of optimizers."),
+          Fix{call.at.file, call.at.line, "Move the parameters before this line."}};
+}
+
 // Some optimizers make their state as soon as they are made, like the parameters that they are given.
 Explanation made_before_the_move(const LineageStep& made, const std::string& what, const Pair& pair,
                                  const Finding& finding) {
+  if (const Evidence* call = called_before_move(pair.odd, finding)) return made_by_early_call(*call, made, what, pair);
   // `Trainer(lambda p: Adagrad(p), ...)`: who calls the function that makes the optimizer settles when that is.
   const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
   const bool by_lambda = made.at.function.ends_with("<lambda>") && kept != nullptr;
-  const Evidence* early = called_before_move(pair.odd, finding);
-  if (early != nullptr) {
-    return {cause_at(early->at, pair.odd,
-                     "This line calls `" + early->text + "`, which makes the optimizer in " + short_place(made.at) +
-                         ", and " + what + " with it, like its parameter, on " + spoken_device(pair.odd.device) +
-                         ". The parameters are moved to " + spoken_device(pair.wanted.device) +
-                         " further down, and moving them moves no state of optimizers."),
-            Fix{early->at.file, early->at.line, "Move the parameters before this line."}};
-  }
   const Frame& place = by_lambda ? kept->at : made.at;
   RootCause cause =
       cause_at(place, pair.odd,
@@ -132,10 +136,6 @@ const Frame& put_by(const LineageStep& arrival, const Finding& finding) {
   const auto found = std::ranges::find_if(arrival.calls, puts);
   return found != arrival.calls.end() ? *found : arrival.at;
 }
-
-}  // namespace
-
-namespace {
 
 // State is what should follow its parameter, whatever else an operator of the optimizer meets: a gradient is where the
 // parameter is.

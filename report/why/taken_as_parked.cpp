@@ -28,10 +28,10 @@ bool puts_away(std::string_view source) {
 // The innermost method that works with weights which an offloader has put away: it has to bring together what it uses,
 // since its module's parts may be anywhere. A function that it calls is given what it is given.
 std::optional<Explanation> used_while_offloaded(const Pair& pair, const Finding& finding) {
-  const bool odd_parked = offloaded_in_place(pair.odd, finding) != nullptr;
-  const Operand& kept = odd_parked ? pair.odd : pair.wanted;
-  const Operand& other = odd_parked ? pair.wanted : pair.odd;
-  const LineageStep* move = offloaded_in_place(kept, finding);
+  const LineageStep* move = offloaded_in_place(pair.odd, finding);
+  const Operand& kept = move != nullptr ? pair.odd : pair.wanted;
+  const Operand& other = move != nullptr ? pair.wanted : pair.odd;
+  if (move == nullptr) move = offloaded_in_place(kept, finding);
   constexpr std::array kOfModules = {trace::EvidenceKind::root_name, trace::EvidenceKind::module_bound_at,
                                      trace::EvidenceKind::module_made_at};
   const bool of_module = is_weight(other) || std::ranges::any_of(kOfModules, [&](trace::EvidenceKind kind) {

@@ -42,8 +42,7 @@ bool begins_here(const Operand& odd, const Finding& finding) {
 bool made_by_helper_of_loop(const Operand& odd, const Frame& loop) {
   const LineageStep* arrival = arrival_of(odd);
   if (arrival == nullptr || arrival->how != trace::How::created) return false;
-  const std::string_view function = trace::function_around(arrival->at.function);
-  const std::string called = std::string(function.substr(function.rfind('.') + 1)) + "(";
+  const std::string called = std::string(trace::own_name(trace::function_around(arrival->at.function))) + "(";
   return statement_of(arrival->at.statement()).starts_with("return ") && !is_constructor(arrival->at) &&
          find_name(loop.statement(), called) != std::string_view::npos;
 }

@@ -10,26 +10,22 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
-
 namespace {
 
 // `mask = to_apply.view(-1, 1)`, behind functions that know of no device: the function that fails prepares here what it
 // was given, beside what is on an accelerator.
 std::optional<Explanation> prepared_for_use(const Pair& pair, const Finding& finding) {
-  const Evidence* unaware = evidence_of(pair.odd, trace::EvidenceKind::made_unaware_at);
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
-  if (unaware == nullptr || bound == nullptr || !was_never_moved(pair.odd)) return std::nullopt;
   // Who was asked for a device is followed by another rule.
-  if (evidence_of(pair.odd, trace::EvidenceKind::device_from) != nullptr) return std::nullopt;
+  if (bound == nullptr || evidence_of(pair.odd, trace::EvidenceKind::device_from) != nullptr) return std::nullopt;
   const Frame& made = pair.odd.lineage.back().at;
   const bool here = same_function(bound->at, *finding.where) && !same_line(bound->at, *finding.where) &&
                     bound->at.function != "<module>" && !same_function(made, bound->at);
   const std::string& statement = bound->at.statement();
-  if (is_running(made, finding) || !here || !split_assignment(statement) || only_takes_apart(statement)) {
-    return std::nullopt;
-  }
+  if (!here || !split_assignment(statement) || only_takes_apart(statement)) return std::nullopt;
   const std::string edit = assigned_after_move(bound->at, device_at(bound->at, pair.wanted, finding));
   return Explanation{
       cause_at(bound->at, pair.odd,
@@ -42,11 +38,10 @@ std::optional<Explanation> prepared_for_use(const Pair& pair, const Finding& fin
 }
 
 // `generate(model, ids=encode("text"))`: a call gives what another one makes of Python's values straight on.
-std::optional<Explanation> handed_straight_on(const Pair& pair, const Finding& finding) {
-  const Evidence* unaware = evidence_of(pair.odd, trace::EvidenceKind::made_unaware_at);
+std::optional<Explanation> handed_straight_on(const Evidence& unaware, const Pair& pair, const Finding& finding) {
   const LineageStep& made = pair.odd.lineage.back();
-  if (unaware == nullptr || !was_never_moved(pair.odd) || made.calls.empty()) return std::nullopt;
-  const std::string called = unaware->text.substr(unaware->text.rfind('.') + 1) + "(";
+  if (made.calls.empty()) return std::nullopt;
+  const std::string called = std::string(trace::own_name(unaware.text)) + "(";
   const Frame& call = made.calls.front();
   const std::string& statement = call.statement();
   const std::size_t at = find_name(statement, called);
@@ -54,9 +49,8 @@ std::optional<Explanation> handed_straight_on(const Pair& pair, const Finding& f
   const std::string_view before = std::string_view(statement).substr(0, std::min(at, statement.size()));
   const bool argument = at != statement.npos && before.find(" = ") == before.npos && !before.empty() &&
                         (before.ends_with('=') || before.ends_with('(') || before.ends_with(", "));
-  if (!argument || !is_changeable(call, finding) || is_running(made.at, finding)) return std::nullopt;
-  const bool running = is_running(call, finding) && !same_line(call, *finding.where);
-  if (!running) return std::nullopt;
+  const bool waits = is_running(call, finding) && !same_line(call, *finding.where);
+  if (!argument || !waits || !is_changeable(call, finding)) return std::nullopt;
   const Frame place = line_of_argument(call, called);
   return Explanation{cause_at(place, pair.odd,
                               short_place(made.at) + " makes " + mention(pair.odd) +
@@ -71,11 +65,14 @@ std::optional<Explanation> handed_straight_on(const Pair& pair, const Finding& f
 std::optional<Explanation> taken_from_maker(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
-  if (pair->odd.lineage.empty()) return std::nullopt;
-  if (auto handed = handed_straight_on(*pair, finding)) return handed;
-  if (auto prepared = prepared_for_use(*pair, finding)) return prepared;
+  if (pair->odd.lineage.empty() || !was_never_moved(pair->odd)) return std::nullopt;
+  const Evidence* unaware = evidence_of(pair->odd, trace::EvidenceKind::made_unaware_at);
+  if (unaware != nullptr && !is_running(pair->odd.lineage.back().at, finding)) {
+    if (auto handed = handed_straight_on(*unaware, *pair, finding)) return handed;
+    if (auto prepared = prepared_for_use(*pair, finding)) return prepared;
+  }
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::taken_from_maker_at, finding);
-  if (taken == nullptr || !was_never_moved(pair->odd) || pair->odd.lineage.empty()) return std::nullopt;
+  if (taken == nullptr) return std::nullopt;
   const std::string edit = assigned_after_move(taken->at, taken->text);
   return Explanation{
       cause_at(taken->at, pair->odd,
