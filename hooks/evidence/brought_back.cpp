@@ -10,6 +10,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/source/file_lines.h"
 #include "hooks/source/python_text.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -52,7 +53,7 @@ void find_brought_back(const trace::OperandRecord& operand, std::size_t index, E
     if (node.how != trace::How::moved) return true;
     const std::vector<trace::Position> frames = call_frames(made, node.calls);
     const std::string_view function = runtime.recorder->string(made.function);
-    const std::string method(function.substr(function.rfind('.') + 1));
+    const std::string method(trace::own_name(function));
     if (frames.size() < 2 || function == method) return false;
     const trace::Position& sent = frames[1];
     FileLines files;

@@ -79,10 +79,10 @@ void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* m
   if (made.how != trace::How::created) return;
   // A container of torch's may be made anywhere around what a constructor of the program's has made.
   const auto by_program = [](const Holding* one) { return !constructors_of(one->holder).empty(); };
-  if (constructors_of(module).empty() && std::ranges::any_of(inquiry.owners_of(operand), by_program)) return;
+  const bool of_torch = constructors_of(module).empty();
+  if (of_torch && std::ranges::any_of(inquiry.owners_of(operand), by_program)) return;
   // A class without a constructor of the program's is called where the weight was made.
-  const auto call =
-      constructors_of(module).empty() ? runtime.recorder->site(made.site).user : constructing_call(made, module);
+  const auto call = of_torch ? runtime.recorder->site(made.site).user : constructing_call(made, module);
   if (call) inquiry.found.add(trace::EvidenceKind::module_made_at, operand, *call, type_name(module));
 }
 

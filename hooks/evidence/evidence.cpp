@@ -21,7 +21,7 @@ bool called_at(const trace::Position& site, const trace::Position& at) noexcept 
 }
 
 // The only one that called what made the operand, where that came to its device: `self.count, self.map = plan(n)`.
-std::optional<trace::Position> among_calls(std::size_t operand, const Inquiry& inquiry,
+std::optional<trace::Position> among_calls(const Inquiry& inquiry, std::size_t operand,
                                            const std::vector<Candidate>& candidates) {
   constexpr int kMaxSteps = 8;
   trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
@@ -79,7 +79,7 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
     if (match != nullptr && !same_line(match->at, one.at)) return std::nullopt;
     match = &one;
   }
-  return match != nullptr ? std::optional(match->at) : among_calls(operand, inquiry, candidates);
+  return match != nullptr ? std::optional(match->at) : among_calls(inquiry, operand, candidates);
 }
 
 const void* Inquiry::viewed_by(std::size_t operand) const {
@@ -124,7 +124,7 @@ std::optional<trace::Position> loop_around(const trace::Position& at) {
 
 const void* code_at(const Inquiry& inquiry, const trace::Position& position) {
   const std::string_view function = trace::function_around(runtime.recorder->string(position.function));
-  const std::string_view own_name = function.substr(function.rfind('.') + 1);
+  const std::string_view own_name = trace::own_name(function);
   for (const void* code : inquiry.own_code.code()) {
     if (!is_name(field<const void*>(code, code_members.name), own_name)) continue;
     const trace::Position start = position_of(code, 0);

@@ -88,23 +88,42 @@ class HandedBack {
   }
 
  private:
+  // A function that a call runs, by its text.
+  struct Body {
+    explicit Body(const Callee& callee)
+        : self(callee.self),
+          file(position_of(callee.code, 0).file),
+          lines(files.whole(file)),
+          returns(returns_of(lines, code_first_line(callee.code))) {}
+
+    void* self;
+    SourceFiles files;
+    trace::StringId file;
+    SourceLines lines;
+    std::vector<int> returns;
+  };
+
+  void add(trace::EvidenceKind kind, const Body& body, int line, const std::string& text) {
+    inquiry_.found.add(kind, operand_, position_at(body.file, line, qualified_function(body.lines, line)), text);
+  }
+
+  // The lines that give the variable its value which a line of a function hands back, by its name.
+  static std::vector<int> stores_of(const Body& body, const std::string& variable, int line) {
+    if (variable.empty()) return {};
+    return assignments_of(body.lines, variable, enclosing_line(body.lines, line, "def ") + 1, line);
+  }
+
   // The line of a function that returns what a path leads to, or gives it the variable that another one returns.
   void find_path(const Callee& callee, const std::string& call, const std::string& path) {
-    const trace::StringId file = position_of(callee.code, 0).file;
-    SourceFiles files;
-    const SourceLines lines(files.whole(file));
-    const auto add = [&](trace::EvidenceKind kind, int line, const std::string& text) {
-      inquiry_.found.add(kind, operand_, position_at(file, line, qualified_function(lines, line)), text);
-    };
-    for (const int line : returns_of(lines, code_first_line(callee.code))) {
-      const std::string statement = statement_at(lines, line);
-      if (statement == "return " + path) add(trace::EvidenceKind::handed_back_at, line, call);
+    const Body body(callee);
+    for (const int line : body.returns) {
+      const std::string statement = statement_at(body.lines, line);
+      if (statement == "return " + path) add(trace::EvidenceKind::handed_back_at, body, line, call);
       const std::string name = variable_returned(statement);
-      if (name.empty()) continue;
-      for (const int store : assignments_of(lines, name, enclosing_line(lines, line, "def ") + 1, line)) {
-        if (assigned_to(statement_at(lines, store), name) != path) continue;
-        add(trace::EvidenceKind::taken_over_at, store, name);
-        add(trace::EvidenceKind::handed_back_at, line, call);
+      for (const int store : stores_of(body, name, line)) {
+        if (assigned_to(statement_at(body.lines, store), name) != path) continue;
+        add(trace::EvidenceKind::taken_over_at, body, store, name);
+        add(trace::EvidenceKind::handed_back_at, body, line, call);
       }
     }
   }
@@ -122,43 +141,28 @@ class HandedBack {
 
   bool follow_returns(const Callee& callee, const std::string& call, int depth) {
     ++functions_;
-    const trace::StringId file = position_of(callee.code, 0).file;
-    SourceFiles files;
-    const SourceLines lines(files.whole(file));
-    const std::vector<int> returns = returns_of(lines, code_first_line(callee.code));
-    if (returns.empty() || returns.size() > kMaxReturns) return false;
-    for (const int line : returns) {
-      const trace::Position at = position_at(file, line, qualified_function(lines, line));
-      inquiry_.found.add(trace::EvidenceKind::handed_back_at, operand_, at, call);
+    const Body body(callee);
+    if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
+    for (const int line : body.returns) {
+      add(trace::EvidenceKind::handed_back_at, body, line, call);
       if (depth >= kMaxDepth) continue;
-      follow_calls({nullptr, callee.self}, statement_at(lines, line), depth + 1);
-      follow_variable({file, &lines, callee.self}, line, depth + 1);
+      follow_calls({nullptr, body.self}, statement_at(body.lines, line), depth + 1);
+      follow_variable(body, line, depth + 1);
     }
     return true;
   }
 
-  struct Body {
-    trace::StringId file;
-    const SourceLines* lines;
-    void* self;
-  };
-
   // What the function gives the variable that it hands back: what another one does, or the entries of a list.
   void follow_variable(const Body& body, int line, int depth) {
-    const SourceLines& lines = *body.lines;
-    const std::string name = variable_returned(statement_at(lines, line));
-    const int definition = enclosing_line(lines, line, "def ");
-    const std::vector<int> stores =
-        name.empty() ? std::vector<int>() : assignments_of(lines, name, definition + 1, line);
+    const std::string name = variable_returned(statement_at(body.lines, line));
+    const std::vector<int> stores = stores_of(body, name, line);
     if (stores.size() != 1) return;
-    const std::string statement = statement_at(lines, stores.front());
-    const auto add = [&](trace::EvidenceKind kind, int at) {
-      inquiry_.found.add(kind, operand_, position_at(body.file, at, qualified_function(lines, at)), name);
-    };
+    const std::string statement = statement_at(body.lines, stores.front());
     if (begins_empty(assigned_to(statement, name).value_or(""))) {
-      if (const int put = only_put(lines, name, stores.front(), line)) add(trace::EvidenceKind::gathered_at, put);
+      const int put = only_put(body.lines, name, stores.front(), line);
+      if (put != 0) add(trace::EvidenceKind::gathered_at, body, put, name);
     } else if (follow_calls({nullptr, body.self}, statement, depth)) {
-      add(trace::EvidenceKind::taken_over_at, stores.front());
+      add(trace::EvidenceKind::taken_over_at, body, stores.front(), name);
     }
   }
 

@@ -233,6 +233,16 @@ void add_shares(Shares& shares, const void* code, const void* name) {
   }
 }
 
+// The only `nn.DataParallel(…)` of the program, where that is what is around all of the model.
+void find_replicas_made(const Inquiry& inquiry, std::size_t operand, const void* root) {
+  constexpr std::string_view kReplicas = "DataParallel";
+  if (type_name(root) != kReplicas) return;
+  const auto calls = [&](std::string_view line) { return call_in(line, kReplicas) != line.npos; };
+  if (const auto at = only_load(inquiry, kReplicas, calls)) {
+    inquiry.found.add(trace::EvidenceKind::replicas_made_at, operand, *at, "");
+  }
+}
+
 }  // namespace
 
 void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
@@ -286,20 +296,6 @@ void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
   if (!weights.some_on(device) || !weights.some_on(other->device)) return;
   inquiry.found.add(trace::EvidenceKind::model_spread, operand, {}, type_name(root));
 }
-
-namespace {
-
-// The only `nn.DataParallel(…)` of the program, where that is what is around all of the model.
-void find_replicas_made(const Inquiry& inquiry, std::size_t operand, const void* root) {
-  constexpr std::string_view kReplicas = "DataParallel";
-  if (type_name(root) != kReplicas) return;
-  const auto calls = [&](std::string_view line) { return call_in(line, kReplicas) != line.npos; };
-  if (const auto at = only_load(inquiry, kReplicas, calls)) {
-    inquiry.found.add(trace::EvidenceKind::replicas_made_at, operand, *at, "");
-  }
-}
-
-}  // namespace
 
 void find_modules(const Inquiry& inquiry, std::size_t operand) {
   const void* tensor = inquiry.viewed_by(operand);

@@ -50,7 +50,7 @@ class MovedModules final : public LinkVisitor {
   struct Move {
     trace::LineageNode node{};
     std::vector<std::string> names;
-    bool whole = true;  // all weights of each of them are there
+    std::vector<const void*> modules;
   };
   const std::map<trace::SiteId, Move>& all() const { return moves_; }
   // The line that moved most of them; null where nothing was moved.
@@ -72,7 +72,7 @@ class MovedModules final : public LinkVisitor {
     Move& move = moves_[node.site];
     move.node = node;
     move.names.push_back(name_of(link));
-    move.whole = move.whole && Weights(inquiry_.search, object).only() == node.device;
+    move.modules.push_back(object);
     return moves_.size() < kMaxModules;
   }
 
@@ -169,7 +169,7 @@ class LeftOut {
   bool look_at(const void* holder) {
     MovedModules modules(inquiry_, operand_, own_);
     visit_links(const_cast<void*>(holder), modules);
-    return report(modules.usual()) || report_named(modules);
+    return report(modules);
   }
 
   // The functions of the program that have the module in a variable.
@@ -178,12 +178,14 @@ class LeftOut {
     for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = caller_of(frame)) {
       MovedModules modules(inquiry_, operand_, own_);
       const Variables variables(frame, modules);
-      if (variables.has(module) && (report(modules.usual()) || report_named(modules))) return true;
+      if (variables.has(module) && report(modules)) return true;
     }
     return false;
   }
 
-  bool report(const MovedModules::Move* move) {
+  bool report(const MovedModules& modules) { return report_listed(modules.usual()) || report_named(modules); }
+
+  bool report_listed(const MovedModules::Move* move) {
     if (move == nullptr || own_name_.empty()) return false;
     const trace::Position moved = runtime.recorder->site(move->node.site).user;
     auto listed = named_where_moved(moved, move->names);
@@ -201,6 +203,12 @@ class LeftOut {
     return true;
   }
 
+  // Whether a line moved all of what it names, and no part of it.
+  bool is_whole(const MovedModules::Move& move) const {
+    return std::ranges::all_of(
+        move.modules, [&](const void* module) { return Weights(inquiry_.search, module).only() == move.node.device; });
+  }
+
   // `model.embed = model.embed.to(device)`, and `model.layers[0].to(device)` on another line: a line for each.
   bool report_named(const MovedModules& modules) {
     if (own_name_.empty() || modules.all().size() < kSeveral) return false;
@@ -212,7 +220,7 @@ class LeftOut {
       const SourceLines lines(files.whole(moved.file));
       const std::string statement = statement_at(lines, moved.line);
       if (mentioned(statement, move.names) == 0 || mentioned(statement, names_) != 0) return false;
-      if (!move.whole || (last && (last->file != moved.file || last->line > moved.line))) continue;
+      if (!is_whole(move) || (last && (last->file != moved.file || last->line > moved.line))) continue;
       last = moved;
       name = move.names.front();
     }

@@ -8,6 +8,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -17,7 +18,7 @@ namespace {
 // `move = lambda x: …`.
 std::string called_name(const SourceLines& lines, const trace::Position& at) {
   const std::string_view function = runtime.recorder->string(at.function);
-  const std::string_view own = function.substr(function.rfind('.') + 1);
+  const std::string_view own = trace::own_name(function);
   if (own != "<lambda>") return std::string(own);
   const std::string statement = statement_at(lines, at.line);
   const std::string name(trimmed(std::string_view(statement).substr(0, statement.find('='))));

@@ -149,7 +149,7 @@ std::optional<Restored> object_asked(const Inquiry& inquiry, const trace::Positi
   SourceFiles files;
   for (std::size_t k = 1; k < frames.size() && k <= kMaxCalls; ++k) {
     const std::string_view function = trace::function_around(runtime.recorder->string(frames[k - 1].function));
-    const std::string_view method = function.substr(function.rfind('.') + 1);
+    const std::string_view method = trace::own_name(function);
     const std::string statement = statement_at(SourceLines(files.whole(frames[k].file)), frames[k].line);
     const bool called = method == "__call__" || method == "forward";
     const std::string receiver = called ? std::string() : receiver_of(statement, method);

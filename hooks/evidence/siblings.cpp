@@ -21,6 +21,7 @@
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "hooks/traffic/copies.h"
+#include "trace/function_names.h"
 #include "trace/words.h"
 
 namespace devsan::hooks {
@@ -344,7 +345,7 @@ bool find_among_unpacked(const Inquiry& inquiry, std::size_t operand, const Want
   const auto* move = entries.moved.usual(1);
   if (move == nullptr) return false;
   const std::string_view function = runtime.recorder->string(runtime.recorder->site(move->first).user.function);
-  const std::string_view own = function.substr(function.rfind('.') + 1);
+  const std::string_view own = trace::own_name(function);
   if (call_in(text.substr(targets), own) == text.npos) return false;
   add(inquiry, operand, move->first, move->second.link, nullptr);
   return true;

@@ -9,6 +9,7 @@
 #include "hooks/process/runtime.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -32,8 +33,7 @@ std::optional<trace::Position> computed_from(const trace::OperandRecord& operand
 // computed, by its name.
 void find_called_before(const Inquiry& inquiry, std::size_t operand, const trace::Position& computed,
                         const trace::Position& moved) {
-  const std::string_view function = runtime.recorder->string(computed.function);
-  const std::string name(function.substr(function.rfind('.') + 1));
+  const std::string name(trace::own_name(runtime.recorder->string(computed.function)));
   if (same_function(computed, moved) || !is_identifier(name)) return;
   SourceFiles files;
   const SourceLines lines(files.whole(moved.file));

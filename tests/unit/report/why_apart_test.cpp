@@ -9,11 +9,6 @@ namespace {
 
 using namespace why_program;
 
-LineageStep called_from(LineageStep step, const std::vector<Frame>& calls) {
-  step.calls = calls;
-  return step;
-}
-
 const Frame kWeight = line(4, "Net.__init__", "        self.fc = nn.Linear(4, 4)", "nn.Linear(4, 4)");
 
 TEST_CASE("A module is used where its owner keeps a copy of it on the device") {
@@ -114,11 +109,8 @@ TEST_CASE("A method that works with offloaded weights has to bring together what
 
 TEST_CASE("A weight that went to the host with its module was not taken out by the line that uses it") {
   Finding finding = add("self.bias", NameKind::buffer);
-  LineageStep move =
-      moved(line(12, "Worker.__init__", "        self.model = self.model.to('cpu')", "self.model.to('cpu')"), "cpu");
-  move.innermost = line(900, "Module._apply", "    fn(p)");
-  move.innermost.file = "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  odd(finding).lineage = {move, created(kWeight, "cuda:0")};
+  const Frame moves = line(12, "Worker.__init__", "        self.model = self.model.to('cpu')", "self.model.to('cpu')");
+  odd(finding).lineage = {by_module(moved(moves, "cpu")), created(kWeight, "cuda:0")};
   CHECK(explained(finding).rule == "moved_away");
   CHECK(cause_line(explained(finding)) == 12);
 }
@@ -139,7 +131,7 @@ TEST_CASE("A module is put into a container that was moved when it was empty") {
   Finding finding = add("self.correct", NameKind::buffer);
   const Frame put = line(22, "Model.compile", "        self.metrics[name] = Accuracy(3)", "Accuracy(3)");
   odd(finding).lineage = {
-      called_from(created(line(14, "Accuracy.__init__", "        self.register_buffer('correct', zeros(3))")), {put})};
+      called_by(created(line(14, "Accuracy.__init__", "        self.register_buffer('correct', zeros(3))")), {put})};
   find(odd(finding), EvidenceKind::module_bound_at,
        line(16, "Model.__init__", "        self.metrics = nn.ModuleDict().to(device)"), "self.metrics");
   CHECK(explained(finding).rule == "module_not_moved");
@@ -169,12 +161,10 @@ TEST_CASE("An optimizer's state that a helper restores before the move is told o
   Finding finding = add("exp_avg");
   const Frame call = line(18, "Trainer.__init__", "        self.epoch = load_checkpoint(self.optimizer)");
   const Frame load = line(9, "load_checkpoint", "    optimizer.load_state_dict(saved)");
-  odd(finding).lineage = {called_from(moved(load, "cpu"), {call}), created(line(3, "main", "    a = f()"), "cuda:0")};
+  odd(finding).lineage = {called_by(moved(load, "cpu"), {call}), created(line(3, "main", "    a = f()"), "cuda:0")};
   find(odd(finding), EvidenceKind::optimizer_state, {}, "exp_avg of weight");
-  LineageStep move = moved(line(19, "Trainer.__init__", "        self.model.to(device)"), "cuda:0");
-  move.innermost = line(900, "Module._apply", "    fn(p)");
-  move.innermost.file = "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  wanted(finding).lineage = {move, created(kWeight)};
+  const Frame moves = line(19, "Trainer.__init__", "        self.model.to(device)");
+  wanted(finding).lineage = {by_module(moved(moves, "cuda:0")), created(kWeight)};
   CHECK(explained(finding).rule == "optimizer_state_elsewhere");
   CHECK(cause_line(explained(finding)) == 18);
 

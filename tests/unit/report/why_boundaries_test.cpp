@@ -9,16 +9,11 @@ namespace {
 
 using namespace why_program;
 
-LineageStep called_from(LineageStep step, const std::vector<Frame>& calls) {
-  step.calls = calls;
-  return step;
-}
-
 TEST_CASE("A function that does nothing but move what it is given has done as its caller wanted") {
   Finding finding = add("image");
   const Frame call = line(21, "Aug.forward", "        kept[0] = self.to_host(images[0])", "self.to_host(images[0])");
   const Frame mover = line(12, "Aug.to_host", "        return image.detach().cpu()", "image.detach().cpu()");
-  odd(finding).lineage = {called_from(moved(mover, "cpu"), {call}),
+  odd(finding).lineage = {called_by(moved(mover, "cpu"), {call}),
                           created(line(5, "main", "    a = rand(3)"), "cuda:0")};
   CHECK(explained(finding).rule == "moved_away");
   CHECK(cause_line(explained(finding)) == 21);
@@ -39,7 +34,7 @@ TEST_CASE("What one method sends away is missed where another one should have br
   Finding finding = add("keys");
   const Frame sent = line(43, "Cache.update", "        layer.move('cpu')", "layer.move('cpu')");
   const Frame move = line(20, "Layer.move", "        self.keys = self.keys.to(device)", "self.keys.to(device)");
-  odd(finding).lineage = {called_from(moved(move, "cpu"), {sent}), created(line(5, "main", "    a = f()"), "cuda:0")};
+  odd(finding).lineage = {called_by(moved(move, "cpu"), {sent}), created(line(5, "main", "    a = f()"), "cuda:0")};
   find(odd(finding), EvidenceKind::device_from, sent, "device");
   CHECK(cause_line(explained(finding)) == 43);
   find(odd(finding), EvidenceKind::brought_back_at,
@@ -228,7 +223,7 @@ TEST_CASE("A loop over what a helper makes and returns is not to move that") {
   const Frame made =
       line(20, "parse.<locals>.<listcomp>", "    return [torch.tensor(c) for c in colors]", "torch.tensor(c)");
   const Frame loop = line(28, "Net.forward", "        for mask, color in zip(masks, parse(colors)):");
-  odd(finding).lineage = {called_from(created(made), {line(20, "parse", made.source), loop})};
+  odd(finding).lineage = {called_by(created(made), {line(20, "parse", made.source), loop})};
   find(odd(finding), EvidenceKind::bound_at, loop, "color");
   CHECK(explained(finding).rule == "made_without_device");
   CHECK(cause_line(explained(finding)) == 20);
@@ -270,7 +265,7 @@ TEST_CASE("What a helper without a device makes is to be moved where a call hand
       line(26, "encode", "    return torch.tensor([ord(c) for c in text])", "torch.tensor([ord(c) for c in text])");
   const Frame call = line(43, "<module>", "    ids=encode('text'),", "encode('text')");
   finding.stack.push_back(line(41, "<module>", "tokens = generate("));
-  odd(finding).lineage = {called_from(created(made), {call})};
+  odd(finding).lineage = {called_by(created(made), {call})};
   find(odd(finding), EvidenceKind::made_unaware_at, made, "encode");
   CHECK(explained(finding).rule == "taken_from_maker");
   CHECK(cause_line(explained(finding)) == 43);

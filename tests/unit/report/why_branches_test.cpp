@@ -9,11 +9,6 @@ namespace {
 
 using namespace why_program;
 
-LineageStep by_module(LineageStep step) {
-  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  return step;
-}
-
 // `Policy.act` drew one action and computed the other.
 Finding two_branches() {
   Finding finding = add("actions[0]", NameKind::attribute);

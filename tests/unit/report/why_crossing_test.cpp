@@ -12,11 +12,6 @@ const Frame kWeights = line(20, "Model.__init__", "        self.encoder = Encode
 const Frame kReturn = line(9, "Encoder.forward", "        return self.norm(h)", "self.norm(h)");
 const Frame kHanded = line(26, "Model.forward", "        return self.decoder(h)", "self.decoder(h)");
 
-LineageStep by_module(LineageStep step) {
-  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  return step;
-}
-
 // `h`, from an encoder on cuda:0, meets a weight on cuda:1.
 Finding crossing() {
   Finding finding = add("h");

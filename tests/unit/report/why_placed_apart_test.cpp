@@ -10,11 +10,6 @@ using namespace why_program;
 
 const Frame kMade = line(5, "load", "    rows = torch.randn(4)", "torch.randn(4)");
 
-LineageStep by_module(LineageStep step) {
-  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  return step;
-}
-
 // `self.scale`, which the constructor of a model on two accelerators has put on cuda:0, meets `x` on cuda:1.
 Finding placed() {
   Finding finding = add("self.scale", NameKind::attribute);

@@ -11,16 +11,6 @@ namespace {
 
 using namespace why_program;
 
-LineageStep by_module(LineageStep step) {
-  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  return step;
-}
-
-LineageStep called_by(LineageStep step, std::vector<Frame> calls) {
-  step.calls = std::move(calls);
-  return step;
-}
-
 const Frame kMove = line(50, "main", "    net.cpu()", "net.cpu()");
 
 // `self.weight` has left cuda:0, and `self.scale`, a plain attribute, is there still.

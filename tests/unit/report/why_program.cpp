@@ -35,6 +35,16 @@ LineageStep moved(const Frame& at, const char* device) {
   return {at, "aten::_to_copy", trace::How::moved, device, at};
 }
 
+LineageStep called_by(LineageStep step, const std::vector<Frame>& calls) {
+  step.calls = calls;
+  return step;
+}
+
+LineageStep by_module(LineageStep step) {
+  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
+  return step;
+}
+
 Finding add(const char* odd_name, trace::NameKind is) {
   Finding finding;
   finding.raised = true;

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "report/finding.h"
 
@@ -24,6 +25,10 @@ Frame library_line(int number, const char* function, const std::string& source);
 LineageStep created(const Frame& at, const char* device = "cpu");
 LineageStep derived(const Frame& at, const char* device = "cpu");
 LineageStep moved(const Frame& at, const char* device);
+// The same step, and the calls that led to it.
+LineageStep called_by(LineageStep step, const std::vector<Frame>& calls);
+// The same, by torch's Module.to().
+LineageStep by_module(LineageStep step);
 
 // `x + NAME` in line 30 of `Net.forward`: x, of shape [4], on cuda:0, and an odd operand of shape [4] on the CPU.
 Finding add(const char* odd_name, trace::NameKind is = trace::NameKind::local);

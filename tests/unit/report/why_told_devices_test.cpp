@@ -8,11 +8,6 @@ namespace {
 
 using namespace why_program;
 
-LineageStep by_module(LineageStep step) {
-  step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
-  return step;
-}
-
 // `best` begins on `result_device`, which the caller of `Net.forward` gives beside `device`.
 Finding two_devices() {
   Finding finding = add("best");
