@@ -8,6 +8,7 @@
 #include "report/host_access_text.h"
 #include "report/merge.h"
 #include "report/operands.h"
+#include "report/program_lines.h"
 #include "report/why/explain.h"
 #include "trace/odd_operand.h"
 
@@ -49,6 +50,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
     add_live_memory(trace, meeting, finding);
   } else {
     finding.operands = operands_of(trace, meeting);
+    tell_from_program(finding);
     finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
     // Which operand of the call the memory is of is not known.
     finding.kind == Kind::host_dereference ? explain_host_access(finding) : find_in_call(finding);

@@ -38,6 +38,15 @@ bool asks_for_number(const Frame& frame) {
   return text.ends_with(".item()") || text.ends_with(".tolist()");
 }
 
+// `moves[action]`, `[pad] * count`, `range(count)`: Python takes the tensor for an index or a length, which nobody has
+// asked it for. Of what a line calls otherwise the program knows that it wants a number.
+bool takes_for_index(const Finding& finding) {
+  if (finding.op != "aten::item" || finding.stack.empty() || finding.stack.front().torch) return false;
+  const std::string_view text = call_text_of(finding.stack.front());
+  if (text.starts_with("range(")) return true;
+  return !text.ends_with(')') && (text.ends_with(']') || text.find('*') != std::string_view::npos);
+}
+
 // Whether the array that this call returns is read at once: "host.numpy().sum()", "host.numpy() * 2". One that is kept,
 // passed on, or only looked at in another shape may be read later.
 bool is_read_at_once(const Frame& frame) {
@@ -134,6 +143,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Traffic& record, 
   if (finding.stack.empty() && finding.where) finding.stack.push_back(*finding.where);
   finding.operands = operands_of(trace, record);
   finding.traffic = facts_of(trace, record);
+  if (finding.traffic->taker.empty() && takes_for_index(finding)) finding.traffic->taker = "Tensor.__index__";
   name_operands(finding, fixed);
   finding.severity = severity_of(kind, fixed, finding);
   if ((fixed.flags & trace::kTrafficExpected) != 0) {

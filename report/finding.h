@@ -71,6 +71,8 @@ struct LineageStep {
   std::string device;
   Frame innermost;             // the innermost of all: differs from `at` where torch's own Python called the operator
   std::vector<Frame> calls{};  // that led there, from that of the function around `at` outwards; empty where not known
+  // Where a library did it for the program, which called that at `at`: its lines, innermost first. Else empty.
+  std::vector<Frame> within{};
 };
 
 // What the process found out beside names and histories: trace/evidence_kinds.def says what each kind means.
@@ -245,6 +247,7 @@ struct Finding {
   std::vector<NativeFrame> native_stack;
   std::vector<Operand> operands;
   std::vector<Evidence> evidence;  // that is about no single operand
+  bool within_libraries = false;   // lines of installed code are to be changed, too
   std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
   std::optional<Traffic> traffic;           // only for kinds that are about it
   std::optional<LastMoments> last_moments;  // only of abnormal-exit

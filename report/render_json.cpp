@@ -63,6 +63,7 @@ Json lineage_json(const std::vector<LineageStep>& lineage) {
     entry["device"] = text_or_null(step.device);
     entry["source"] = text_or_null(step.at.source);
     if (!step.calls.empty()) entry["calls"] = calls_json(step.calls);
+    if (!step.within.empty()) entry["within"] = calls_json(step.within);
     json.push_back(std::move(entry));
   }
   return json;

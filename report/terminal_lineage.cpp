@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kShownGroups = 7;
 constexpr std::size_t kShownCalls = 3;
 constexpr std::string_view kCalled = "  called";
+constexpr std::string_view kWithin = "  within";
 
 // Consecutive steps of one line of code.
 struct Group {
@@ -135,6 +136,9 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
   Columns columns;
   for (const Group& group : groups) columns.fit(how_of(*group.step, odd->device), place_of(*group.step));
   for (const Frame* call : calls) columns.fit(kCalled, short_place(*call));
+  const Frame* within =
+      arrival != groups.end() && !arrival->step->within.empty() ? &arrival->step->within.front() : nullptr;
+  if (within != nullptr) columns.fit(kWithin, short_place(*within));
 
   Lines lines;
   const std::string device = cut_right(odd->device, 16);
@@ -155,6 +159,10 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
     lines.push_back(marker_of(groups[i].is_cause, style) +
                     row(columns, how_of(step, odd->device), place_of(step), code_of(step, finding), style));
     if (&groups[i] != std::to_address(arrival)) continue;
+    if (within != nullptr) {
+      lines.push_back(marker_of(is_at(finding.root_cause, *within), style) +
+                      row(columns, kWithin, short_place(*within), bare_source(within->source), style));
+    }
     for (const Frame* call : calls) {
       lines.push_back(marker_of(is_at(finding.root_cause, *call), style) +
                       row(columns, kCalled, short_place(*call), bare_source(call->source), style));

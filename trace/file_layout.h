@@ -138,9 +138,9 @@ enum class How : std::uint8_t {
 // One step in the history of a value's device. A node never changes; equal nodes are the same node, so a training loop
 // comes back to the nodes of its first iteration. Chains are cut at kMaxLineageDepth: there `parent` is the origin.
 //
-// A step that brought the value to its device knows the calls that led to it: `calls` is a `called` node, of the call
-// of the function that the step's user line stands in; 0 where they are not known. Of those, the kMaxCalls innermost
-// are kept.
+// A step that brought the value to its device, or took a copy of it, knows the calls that led to it: `calls` is a
+// `called` node, of the call of the function that the step's user line stands in; 0 where they are not known. Of those,
+// the kMaxCalls innermost are kept.
 struct LineageNode {
   LineageId parent;  // the operand that the device was taken from, as it was then; for `moved`, the value copied
   SiteId site;

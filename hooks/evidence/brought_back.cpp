@@ -46,13 +46,27 @@ int other_call(const SourceLines& lines, int sent, const std::string& method) {
   return found;
 }
 
+// The `if` that a line stands in, as a statement of its block, and that has no other branch; 0 without one.
+int condition_of(const SourceLines& lines, int line) {
+  const int head = enclosing_line(lines, line, "if ");
+  if (head == 0 || head < enclosing_line(lines, line, "def ")) return 0;
+  const int end = end_of_block(lines, head + 1, head);
+  for (int k = head + 1; k <= end; ++k) {
+    if (!is_blank(lines[k]) && indentation(lines[k]) < indentation(lines[line])) return 0;
+  }
+  const bool other = end < lines.count() && indentation(lines[end + 1]) == indentation(lines[head]) &&
+                     (trimmed(lines[end + 1]).starts_with("else") || trimmed(lines[end + 1]).starts_with("elif"));
+  return other ? 0 : head;
+}
+
 }  // namespace
 
 void find_brought_back(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines&) {
     if (node.how != trace::How::moved) return true;
-    const std::vector<trace::Position> frames = call_frames(made, node.calls);
-    const std::string_view function = runtime.recorder->string(made.function);
+    std::vector<trace::Position> frames = call_frames(made, node.calls);
+    while (frames.size() > 1 && is_comprehension(frames.front())) frames.erase(frames.begin());
+    const std::string_view function = trace::function_around(runtime.recorder->string(made.function));
     const std::string method(trace::own_name(function));
     if (frames.size() < 2 || function == method) return false;
     const trace::Position& sent = frames[1];
@@ -62,6 +76,10 @@ void find_brought_back(const trace::OperandRecord& operand, std::size_t index, E
     if (const int back = other_call(lines, sent.line, method)) {
       found.add(trace::EvidenceKind::brought_back_at, index,
                 position_at(sent.file, back, qualified_function(lines, back)), method);
+      if (const int condition = condition_of(lines, back)) {
+        found.add(trace::EvidenceKind::brought_back_if_at, index,
+                  position_at(sent.file, condition, qualified_function(lines, back)), "");
+      }
     }
     return false;
   });

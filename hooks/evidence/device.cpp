@@ -95,6 +95,14 @@ void find_default(const DeviceTrail::Stop& stop, std::size_t index, EvidenceList
             device_without_argument(lines, stop.default_line, name));
 }
 
+// `device = embeds.device`, above `device=device` in the same function.
+void find_device_taken(const DeviceTrail::Stop& stop, const trace::Position& made, std::size_t index,
+                       EvidenceList& found) {
+  if (same_function(stop.at, made)) {
+    found.add(trace::EvidenceKind::device_taken_at, index, stop.at, stop.object + ".device");
+  }
+}
+
 }  // namespace
 
 void find_device_source(const trace::OperandRecord& operand, std::size_t index, EvidenceList& found,
@@ -105,7 +113,10 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
     find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
     for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
-      if (!stop.object.empty() && !(computes_device && computes_device(stop.at, stop.object))) break;
+      if (!stop.object.empty() && !(computes_device && computes_device(stop.at, stop.object))) {
+        find_device_taken(stop, made, index, found);
+        break;
+      }
       found.add(trace::EvidenceKind::device_from, index, stop.at, stop.text);
       find_default(stop, index, found);
     }

@@ -122,10 +122,12 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
 
 }  // namespace
 
-void examine(const void* innermost, const Failure& failure, OperandList& operands, EvidenceList& evidence) noexcept {
+void examine(const void* innermost, const void* waited_for, const Failure& failure, OperandList& operands,
+             EvidenceList& evidence) noexcept {
   try {
     ObjectSearch search(operands.records(), operands.identities(), failure.site);
     search.run(innermost);
+    if (waited_for != nullptr) search.run_other_threads(waited_for);
     give_names(search, operands.records(), operands.identities(), failure.site);
     mark_home(search, innermost, operands.records(), operands.identities());
     if (!code_api().complete) return;

@@ -128,6 +128,19 @@ void find_loop(const Inquiry& inquiry, std::size_t operand, const void* frame, c
   }
 }
 
+// `for batch in loader: loss = model(**batch)`: the loop that has drawn what keeps it.
+void find_drawn_container(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                          const std::unordered_set<const void*>& storages) {
+  SourceFiles files;
+  for (auto loop = loop_around(waits_at(frame)); loop; loop = loop_around(*loop)) {
+    const std::string head = statement_at(SourceLines(files.whole(loop->file)), loop->line);
+    const DrawnByLoop drawn(inquiry.search, frame, storages, loop_targets(head), head);
+    if (drawn.name().empty()) continue;
+    inquiry.found.add(trace::EvidenceKind::drawn_within_at, operand, *loop, drawn.name());
+    return;
+  }
+}
+
 }  // namespace
 
 void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
@@ -139,6 +152,7 @@ void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
     frames.push_back(frame);
   }
   for (const void* frame : frames | std::views::reverse) {
+    find_drawn_container(inquiry, operand, frame, storages);
     const VariablesOver variables(inquiry.search, frame, storages);
     if (variables.found().empty()) continue;
     if (const auto first = first_of(inquiry, operand, variables.found())) {

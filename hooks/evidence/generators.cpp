@@ -86,6 +86,9 @@ void find_generator(const Inquiry& inquiry, std::size_t operand) {
     return makes_generator(line) && !names_other_device(line, on_cpu);
   });
   if (found) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *found, "");
+  // `torch.default_generator`, which is the CPU's, and which nobody makes.
+  const auto standard = found || !on_cpu ? std::nullopt : only_load(inquiry, "default_generator");
+  if (standard) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *standard, "default_generator");
   find_yielded(inquiry, operand);
 }
 

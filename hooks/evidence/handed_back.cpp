@@ -1,6 +1,7 @@
 // The ways by which a value comes to the variable that has it without an operator: one of several assignments, and the
 // functions that hand it back. No operator runs there, so no history knows of them.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "hooks/source/python_puts.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -24,6 +26,7 @@ constexpr int kMaxDepth = 3;                // functions that hand back what ano
 constexpr std::size_t kMaxAssignments = 4;  // more than that tell nobody anything
 constexpr std::size_t kMaxReturns = 3;      // of one function
 constexpr int kMaxFunctions = 12;
+constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // The lines on which a function hands something back, by its text; its first line may be a decorator.
 std::vector<int> returns_of(const SourceLines& lines, int first) {
@@ -145,11 +148,42 @@ class HandedBack {
     if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
     for (const int line : body.returns) {
       add(trace::EvidenceKind::handed_back_at, body, line, call);
+      if (depth == 0) find_mover(body, line, call);
       if (depth >= kMaxDepth) continue;
       follow_calls({nullptr, body.self}, statement_at(body.lines, line), depth + 1);
       follow_variable(body, line, depth + 1);
     }
     return true;
+  }
+
+  // `batch[key] = batch[key].to(device)` in a function that returns its argument `batch`.
+  void find_mover(const Body& body, int line, const std::string& call) {
+    const std::string name = variable_returned(statement_at(body.lines, line));
+    const int definition = enclosing_line(body.lines, line, "def ");
+    if (name.empty() || definition == 0 || !parameter_of(statement_at(body.lines, definition), name)) return;
+    int move = 0;
+    for (int k = definition + 1; k < line; ++k) {
+      if (is_blank(body.lines[k]) || !mentions_name(body.lines[k], name)) continue;
+      if (!trace::calls_method(statement_at(body.lines, k), kMoves)) continue;
+      if (move != 0) return;
+      move = k;
+    }
+    if (move == 0) return;
+    const int condition = condition_on_way(body.lines, definition, move);
+    add(trace::EvidenceKind::left_by_mover_at, body, condition != 0 ? condition : move, call);
+  }
+
+  // The `if` that a line stands in; or the nearest above it in its block that goes on with the next turn, or returns.
+  static int condition_on_way(const SourceLines& lines, int definition, int line) {
+    if (const int around = enclosing_line(lines, line, "if "); around > definition) return around;
+    for (int k = line - 1; k > definition; --k) {
+      if (is_blank(lines[k]) || indentation(lines[k]) > indentation(lines[line])) continue;
+      if (indentation(lines[k]) < indentation(lines[line])) return 0;
+      if (!trimmed(lines[k]).starts_with("if ")) continue;
+      const std::string_view inside = trimmed(lines[k + 1]);
+      if (inside.starts_with("continue") || inside.starts_with("return")) return k;
+    }
+    return 0;
   }
 
   // What the function gives the variable that it hands back: what another one does, or the entries of a list.

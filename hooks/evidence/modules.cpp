@@ -47,6 +47,28 @@ bool is_object_of_method(const Link& link) {
   return link.text != nullptr && std::string_view(link.text) == "__self__";
 }
 
+// A class that stores attributes by itself, as one does that can be frozen: `self.__dict__[name] = value` registers no
+// module. Its only line that says so.
+void find_own_setattr(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  const void* code = method_named(type_of(module), "__setattr__");
+  if (code == nullptr || (code_table.marks(code) & (kTorchCode | kLibraryCode | kNoCode)) != 0) return;
+  const trace::Position begin = position_of(code, 0);
+  SourceFiles files;
+  const SourceLines lines(files.whole(begin.file));
+  const int first = code_first_line(code);
+  int found = 0;
+  for (int k = first + 1; k <= end_of_function(lines, first + 1); ++k) {
+    const bool stores =
+        lines[k].find("__dict__[") != std::string_view::npos && lines[k].find(" = ") != std::string_view::npos;
+    if (!stores && lines[k].find("object.__setattr__(") == std::string_view::npos) continue;
+    if (found != 0) return;
+    found = k;
+  }
+  if (found == 0) return;
+  inquiry.found.add(trace::EvidenceKind::own_setattr_at, operand,
+                    position_at(begin.file, found, qualified_function(lines, found)), std::string(type_name(module)));
+}
+
 // The nearest module that keeps `root` otherwise than as a child; reports the attribute that begins the way there.
 void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* root) {
   std::vector<Way> ways{{root, ""}};
@@ -65,6 +87,7 @@ void find_unregistered(const Inquiry& inquiry, std::size_t operand, const void* 
       const auto at = attribute_store(inquiry, operand, holding.holder, holding.link.name);
       inquiry.found.add(trace::EvidenceKind::module_not_registered, operand, at.value_or(trace::Position{}),
                         std::string(type_name(holding.holder)) + path);
+      if (k == 0) find_own_setattr(inquiry, operand, holding.holder);
       return;
     }
   }

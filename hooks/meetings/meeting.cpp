@@ -247,6 +247,15 @@ const void* python_with_gil(const void* thread) noexcept {
   return thread != nullptr && interpreter_lives() && python.PyGILState_Check() != 0 ? thread : nullptr;
 }
 
+// Whether autograd runs a backward on a thread of its own: its frames begin with a function of the program's that torch
+// calls, or with torch's.
+bool is_engine_thread(const ThreadState& state, const void* innermost) noexcept {
+  if (state.backward_depth == 0 || innermost == nullptr) return false;
+  const void* outermost = innermost;
+  while (const void* around = frame_previous(outermost)) outermost = around;
+  return (code_table.marks(frame_code(outermost)) & kTorchCode) != 0;
+}
+
 // `searched`: the thread's interpreter state, whose objects may be looked at; null where they may not.
 Recorded record(ThreadState& state, Details details, OperandList& operands, const void* searched) noexcept {
   const bool raised = (details.flags & trace::kRaised) != 0;
@@ -264,7 +273,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   if (raised && !no_memory && searched != nullptr) {
     const PythonSection section;
     const void* innermost = details.innermost != nullptr ? details.innermost : current_frame(searched);
-    examine(innermost, failure, operands, evidence);
+    examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, failure, operands, evidence);
   }
   if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);

@@ -60,6 +60,10 @@ void ObjectSearch::run(const void* innermost) {
 
 void ObjectSearch::run_threads(const void* thread) {
   run(current_frame(thread));
+  run_other_threads(thread);
+}
+
+void ObjectSearch::run_other_threads(const void* thread) {
   void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
   void* other = python.PyInterpreterState_ThreadHead(interpreter);
   for (int threads = 0; other != nullptr && threads < kMaxThreads && !full(); ++threads) {

@@ -78,6 +78,8 @@ class ObjectSearch final : public LinkVisitor {
   // The same from the frames of `thread`, a PyThreadState, and then from those of the other threads of its interpreter:
   // without the GIL they stand still.
   void run_threads(const void* thread);
+  // Those alone, after run().
+  void run_other_threads(const void* thread);
 
   bool complete() const { return !full(); }  // nothing was left out for want of room
   const Sighting& sighting(std::size_t operand) const { return sightings_[operand]; }

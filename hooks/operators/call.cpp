@@ -210,6 +210,20 @@ void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noex
   if (storage != nullptr) note_copy(storage, how, {state_.outer.site.id, callers(state_), device_slot(seen_.device)});
 }
 
+void OutermostCall::took_copy(const c10::TensorImpl* result) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(result);
+  const trace::LineageId known = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  if (known == trace::LineageId::none) return;
+  const trace::LineageNode made = runtime.recorder->lineage(known);
+  if (made.how != trace::How::derived || made.op != op_ || made.site != state_.outer.site.id) return;
+  origin_table().erase(storage);
+  auto* vacancy = origin_table().vacancy(storage);
+  const NodeWords node =
+      node_words(made.parent, made.site, op_, device_slot(TensorFields::device(result)), made.how, callers(state_));
+  const trace::LineageId id = lineage_id(state_.caches, node);
+  if (vacancy != nullptr && id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
+}
+
 void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
   if (storage == nullptr || !tells_when_it_dies(storage)) return;

@@ -46,6 +46,10 @@ class OutermostCall {
   // The operator was called to have its operand elsewhere, and may have left it where it is.
   void left_operand(Copied how, const c10::TensorImpl* result) noexcept;
 
+  // The operator returned a copy of its operand, which made() has given an origin: the calls that led to it are written
+  // down with that.
+  void took_copy(const c10::TensorImpl* result) noexcept;
+
   // A tensor took a storage over (Tensor::set_). Where torch puts a tensor together that it has read from a file or
   // from another process, no operator has made that storage: it gets an origin now.
   [[gnu::cold]] void took_storage(const c10::TensorImpl* tensor) noexcept;

@@ -77,6 +77,13 @@ inline constexpr std::optional<Copied> leaves = std::nullopt;
 #include "hooks/operators/leaving_operators.def"
 #undef DEVSAN_LEAVES
 
+// A copy is kept apart from what it was taken of, and who asked a library for it decides when: its step has its
+// callers, like one that brings a value to its device.
+template <auto Real>
+inline constexpr bool takes_copy = false;
+template <>
+inline constexpr bool takes_copy<&at::_ops::clone::call> = true;
+
 // Functions that other sources could have as well are not split by g++ into what runs and what hardly ever does, and a
 // seldom called operator's wrapper costs as many misses as its code has cache lines. Each source with wrappers has its
 // own: no two have the same.
@@ -118,7 +125,7 @@ struct Wrapper<Real, Id, Weight> {
 
   // A new tensor, and nothing else has to be noted of the call.
   static constexpr bool makes_one_value =
-      std::is_same_v<R, at::Tensor> && !leaves<Real>.has_value() && !(is_storage<A> || ...);
+      std::is_same_v<R, at::Tensor> && !leaves<Real>.has_value() && !takes_copy<Real> && !(is_storage<A> || ...);
 
   // `caller`: where the operator returns to.
   [[gnu::always_inline]] static R run(const void* caller, std::remove_reference_t<A>&... arguments) {
@@ -166,6 +173,7 @@ struct Wrapper<Real, Id, Weight> {
           scope.allowed(ArgumentsView(enumerate_all), caller);
       }
       if constexpr (std::is_same_v<std::remove_cvref_t<R>, at::Tensor>) {
+        if constexpr (takes_copy<Real>) scope.took_copy(result.unsafeGetTensorImpl());
         if constexpr (leaves<Real>.has_value()) scope.left_operand(*leaves<Real>, result.unsafeGetTensorImpl());
         if constexpr ((is_storage<A> || ...)) scope.took_storage(result.unsafeGetTensorImpl());
         scope.returned(result.unsafeGetTensorImpl());

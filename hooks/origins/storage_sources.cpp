@@ -4,9 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 
-#include <atomic>
-
 #include "hooks/operators/call.h"
+#include "hooks/operators/late_operator.h"
 #include "hooks/operators/operator_table.h"
 #include "hooks/operators/torch_function.h"
 #include "hooks/process/runtime.h"
@@ -25,18 +24,6 @@ void storage_copy(c10::Storage& to, const c10::Storage& from,
 
 namespace {
 
-// Numbered when it is first needed; two threads that come at once get one number.
-struct LateOperator {
-  const char* name;
-  std::atomic<trace::OperatorId> number{trace::OperatorId::none};
-
-  trace::OperatorId id() noexcept {
-    if (number.load(std::memory_order_relaxed) == trace::OperatorId::none) {
-      number.store(runtime.recorder->add_operator(name), std::memory_order_relaxed);
-    }
-    return number.load(std::memory_order_relaxed);
-  }
-};
 constinit LateOperator from_blob{"at::from_blob"};
 constinit LateOperator copy_of_storage{"at::storage_copy"};
 

@@ -159,6 +159,20 @@ std::optional<PendingCopy> PendingCopies::hit_by_host(const Extent& memory, bool
       [&](const PendingCopy& copy, std::uint64_t) { return (copy.to_host || writes) && overlap(copy.host, memory); });
 }
 
+std::optional<PendingCopy> PendingCopies::hit_by_reader(const void* begin, std::uint64_t bytes) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const SpinGuard guard(lock_);
+  if (!guard.held()) return std::nullopt;
+  return first_that([&](const PendingCopy& copy, std::uint64_t) {
+    const auto storage = reinterpret_cast<std::uintptr_t>(copy.host_begin);
+    if (!copy.to_host || storage == 0 || address + bytes <= storage) return false;
+    Extent read{copy.host.storage};
+    read.begin = address > storage ? address - storage : 0;
+    read.end = address + bytes - storage;
+    return overlap(copy.host, read);
+  });
+}
+
 // Nor does reading the source of a copy to the host, on any stream.
 std::optional<PendingCopy> PendingCopies::hit_by_stream(const Extent& memory, StreamKey stream, bool writes) noexcept {
   const SpinGuard guard(lock_);

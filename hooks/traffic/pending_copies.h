@@ -32,6 +32,7 @@ struct PendingCopy {
   bool foreign = false;  // torch or a library asked for it
   trace::SiteId site = trace::SiteId::none;
   std::uint64_t bytes = 0;
+  const void* host_begin = nullptr;          // the address where the host's storage begins
   trace::TrafficPayload* outside = nullptr;  // its target was given to something outside PyTorch, as this record says
 };
 
@@ -67,6 +68,8 @@ class PendingCopies {
   //
   // The host reads, or writes, memory of the host.
   std::optional<PendingCopy> hit_by_host(const Extent& memory, bool writes) noexcept;
+  // The host reads the bytes from this address on, of which nobody knows whose they are.
+  std::optional<PendingCopy> hit_by_reader(const void* begin, std::uint64_t bytes) noexcept;
   // Something outside PyTorch (NumPy) got hold of memory of the host, and may read it now or later. This one stays
   // pending: `remember_outside` has the record told when somebody waits for it after all.
   std::optional<PendingCopy> hit_outside(const Extent& memory) noexcept;

@@ -59,6 +59,12 @@ Extent memory_of(const c10::TensorImpl* tensor) noexcept {
                    {sizes.data(), sizes.size()}, {strides.data(), strides.size()});
 }
 
+// Of a symbolic tensor there is none.
+const void* begin_of(const c10::TensorImpl* tensor) noexcept {
+  c10::StorageImpl* storage = const_cast<c10::StorageImpl*>(TensorFields::storage(tensor));
+  return storage != nullptr ? storage->_mutable_data_ptr_no_checks().get() : nullptr;
+}
+
 // Asks PyTorch, which knows its own pinned memory and, on real devices, the driver's.
 bool is_pinned(const c10::TensorImpl* tensor) noexcept {
   try {
@@ -324,7 +330,8 @@ void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_
   if (event.kind == trace::TrafficKind::unpinned_copy) {
     if (const auto other = find_copy(TensorFields::storage(host), Copied::pinned)) event.cause = other->site;
   }
-  const PendingCopy copy{memory_of(host), memory_of(device), to_host, is_foreign(event.site), event.site.id, bytes};
+  const PendingCopy copy{memory_of(host), memory_of(device), to_host, is_foreign(event.site), event.site.id,
+                         bytes,           begin_of(host)};
   meet_pending(copy, stream);
   count(state_, event, [&](OperandList& operands) {
     if (!nested_) operands.tensor(0, -1, target);
@@ -421,6 +428,15 @@ void WatchedCall::took_number(const at::Tensor& tensor) const noexcept {
   attention.fetch_or(kNumberTaken, std::memory_order_relaxed);
 }
 
+// In CUDA's kernel of the operator, which calls `.item()` on it.
+void WatchedCall::took_value(const at::Tensor& value) const noexcept {
+  const c10::TensorImpl* number = implementation(value);
+  if (!watched_ || nested_ || !is_cuda(number)) return;
+  trace::TrafficPayload* counted = count_wait(number, TensorFields::dtype(number).itemsize());
+  const bool told = counted == nullptr || counted->taker != trace::OperatorId::none;
+  if (!told && (counted->flags & trace::kForeignPlace) == 0) trace::Recorder::set_taker(counted, op_);
+}
+
 void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept {
   if (state.busy || state.gives_away) return;
   if (state.number != nullptr && name_of(op) != "aten::item") settle_number(state, op);
@@ -444,6 +460,14 @@ void note_outside_reader(const at::Tensor& tensor) noexcept {
   if (!hit) return;
   pending_copies.remember_outside(
       memory, tell_of_race(state, trace::RaceKind::numpy_read_target, trace::OperatorId::none, *hit, nullptr, nullptr));
+}
+
+void note_memory_reader(const void* begin, std::uint64_t bytes, trace::OperatorId op) noexcept {
+  ThreadState& state = thread_state();
+  if (state.busy || state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
+  if (const auto hit = pending_copies.hit_by_reader(begin, bytes)) {
+    tell_of_race(state, trace::RaceKind::host_read_target, op, *hit, nullptr, nullptr);
+  }
 }
 
 }  // namespace devsan::hooks

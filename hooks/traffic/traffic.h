@@ -7,6 +7,8 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include <tuple>
+
 #include "hooks/operators/call.h"
 #include "hooks/operators/operands.h"
 #include "hooks/process/thread_state.h"
@@ -20,6 +22,7 @@ enum class Watch : std::uint8_t {
   number,  // (tensor): brings one value to the host
   wait,    // (tensor, …): brings a count to the host
   mask,    // (tensor, indices, …): does so where an index is a mask
+  value,   // (tensor, …, value): takes the last one for a number
 };
 
 // An index that has to be counted: how many of its values are true makes the shape of the result.
@@ -53,6 +56,7 @@ class WatchedCall {
   // After it returned.
   void copied(const at::Tensor& to, const at::Tensor& from, bool non_blocking) const noexcept;
   void took_number(const at::Tensor& tensor) const noexcept;
+  void took_value(const at::Tensor& value) const noexcept;
   void waited(const at::Tensor& tensor) const noexcept;
   void indexed(const at::Tensor& tensor, const c10::List<std::optional<at::Tensor>>& indices) const noexcept;
   void indexed(const at::Tensor& tensor, const at::Tensor& mask) const noexcept;  // is_mask_on_device()
@@ -76,6 +80,8 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
     call.took_number(first);
   } else if constexpr (watch == Watch::wait) {
     call.waited(first);
+  } else if constexpr (watch == Watch::value) {
+    call.took_value(std::get<sizeof...(Rest) - 1>(std::tie(rest...)));
   } else {
     [&](const auto& indices, const auto&...) { call.indexed(first, indices); }(rest...);
   }
@@ -88,5 +94,8 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
 
 // NumPy, DLPack or the like is about to get the address of `tensor`.
 void note_outside_reader(const at::Tensor& tensor) noexcept;
+
+// Something that is no operator reads memory of the host. Only where `attention` says that a copy is pending.
+void note_memory_reader(const void* begin, std::uint64_t bytes, trace::OperatorId op) noexcept;
 
 }  // namespace devsan::hooks

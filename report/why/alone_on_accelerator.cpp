@@ -177,12 +177,34 @@ std::optional<Explanation> told_by_constructor(const Pair& pair, const Finding& 
           "Make it on the device of a weight; or when it is first needed, on the device of what it meets."}};
 }
 
+// `place = "cuda" if torch.cuda.is_available() else "cpu"`, in a helper that is given values of the CPU, too: it asks
+// the machine instead of them.
+std::optional<Explanation> where_a_gpu_exists(const Pair& pair, const Finding& finding) {
+  const LineageStep* made = made_here(pair.wanted, finding);
+  const Evidence* asked = place_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  if (made == nullptr || asked == nullptr || is_beginning(made->at) || !same_function(asked->at, made->at)) {
+    return std::nullopt;
+  }
+  const bool of_machine = asked->at.statement().find("is_available()") != std::string::npos;
+  if (!of_machine || is_weight(pair.odd) || place_of(pair.odd, trace::EvidenceKind::given_at, finding) == nullptr) {
+    return std::nullopt;
+  }
+  return Explanation{
+      cause_at(made->at, pair.wanted,
+               "This line makes " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) +
+                   " wherever there is a GPU, as " + short_place(asked->at) + " decides, and does not look at " +
+                   mention(pair.odd) + ", which it is given on the CPU."),
+      Fix{made->at.file, made->at.line,
+          "Make it on the device of what it meets: `device=" + device_expression(pair.odd) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> alone_on_accelerator(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || is_weight(pair->wanted)) return std::nullopt;
   if (auto host = among_host_work(*pair, finding)) return host;
+  if (auto machine = where_a_gpu_exists(*pair, finding)) return machine;
   if (auto helper = by_helper_of_own_device(*pair, finding)) return helper;
   if (auto helper = by_default_of_helper(*pair, finding)) return helper;
   if (auto told = told_by_constructor(*pair, finding)) return told;

@@ -26,8 +26,9 @@ bool moves_parameter(const Frame& place) {
 // A module with an `_apply()` of its own moves such attributes, too: then nobody has moved the module.
 std::optional<Explanation> module_never_moved(const Pair& pair, const Evidence& own, const Finding& finding) {
   if (!pair.odd.on_cpu() || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
-  const Frame& call = made_by_call(pair.odd.lineage.back());
-  if (&call == &pair.odd.lineage.back().at || !is_changeable(call, finding)) return std::nullopt;
+  const LineageStep& made = pair.odd.lineage.back();
+  const Frame& call = made.within.empty() ? made_by_call(made) : made.at;
+  if ((made.within.empty() && &call == &made.at) || !is_changeable(call, finding)) return std::nullopt;
   return Explanation{
       cause_at(call, pair.odd,
                mention_first(pair.odd) + " belongs to a `" + own.text +
@@ -76,11 +77,23 @@ bool is_set_in_call(const Frame& place, const Operand& odd) {
   return (name == "forward" || name == "__call__") && evidence_of(odd, trace::EvidenceKind::cache_guard_at) == nullptr;
 }
 
+// `FlowModel(prior)` below `prior = Normal(torch.zeros(2), torch.ones(2))`: the module keeps what it is given, and the
+// line that made that made the tensors for it.
+bool is_made_with_object(const Evidence& within, const Operand& odd) {
+  const Evidence* held = evidence_of(odd, trace::EvidenceKind::held_by_object);
+  if (held == nullptr || odd.lineage.empty()) return false;
+  const std::string kept = "self." + std::string(attribute_of_path(within.text));
+  const Frame& made = odd.lineage.back().at;
+  return keeps_argument(within.at, kept) && is_beginning(made) &&
+         find_name(made.statement(), std::string(type_of_path(held->text)) + "(") != std::string_view::npos;
+}
+
 // `self.prior = Normal(mean, deviation)`: what an object keeps that is no module is kept by no line of the program but
 // the one that gives the module that object.
 std::optional<Explanation> kept_within_object(const Pair& pair, const Finding& finding) {
   const Evidence* within = place_of(pair.odd, trace::EvidenceKind::within_module_at, finding);
   if (within == nullptr || !was_never_moved(pair.odd) || same_function(within->at, *finding.where)) return std::nullopt;
+  if (is_made_with_object(*within, pair.odd)) return std::nullopt;
   return Explanation{
       cause_at(within->at, pair.odd,
                mention_first(pair.odd) + " is kept within `" + std::string(attribute_of_path(within->text)) +
@@ -97,7 +110,7 @@ std::optional<Explanation> kept_within_object(const Pair& pair, const Finding& f
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
-  if (const Evidence* own = place_of(pair->odd, trace::EvidenceKind::own_apply_at, finding)) {
+  if (const Evidence* own = evidence_of(pair->odd, trace::EvidenceKind::own_apply_at)) {
     if (auto unmoved = module_never_moved(*pair, *own, finding)) return unmoved;
   }
   // What a block, or a program, makes on its default device, no move has brought there.

@@ -130,6 +130,10 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   }
   const Frame* place = move != nullptr ? handed_on(pair->odd, *move, finding) : nullptr;
   if (place == nullptr || same_line(*place, move->at)) return std::nullopt;
+  // A function that brings it there for one that it defines, as a hook is, has settled on a device for all of its
+  // calls.
+  const std::string within = move->at.function + ".<locals>.";
+  if (same_function(*place, move->at) && finding.where->function.starts_with(within)) return std::nullopt;
   return handed_over_at(*place, move, *pair, finding);
 }
 

@@ -9,8 +9,10 @@
 #include <array>
 #include <string_view>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -53,6 +55,7 @@ const LineageStep* where_it_became_a_number(const Operand& scalar) {
   for (const LineageStep& step : scalar.lineage) {
     if (step.device != scalar.device) break;  // older than the value's arrival on this device
     if (known(step) && is_reduction(step)) return &step;
+    if (step.how == trace::How::derived && begins_value(step)) return known(step) ? &step : nullptr;
   }
   for (const LineageStep& step : scalar.lineage) {
     if (known(step) && step.device == scalar.device && step.how != trace::How::derived) return &step;
@@ -72,12 +75,32 @@ bool others_were_brought_to_cpu(const Operand& scalar, const Finding& finding) {
   });
 }
 
+// Nothing else of the program is where it is: a function has brought it there, as a collective does.
+bool was_taken_from_host(const Operand& operand) {
+  const LineageStep* move = newest_move_of(operand);
+  return evidence_of(operand, trace::EvidenceKind::alone_on_device) != nullptr && move != nullptr &&
+         !moves_module(*move);
+}
+
 const Operand* stray_scalar(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
-    const bool odd = operand.odd || (!was_put_there(operand) && others_were_brought_to_cpu(operand, finding));
+    const bool odd = operand.odd || was_taken_from_host(operand) ||
+                     (!was_put_there(operand) && others_were_brought_to_cpu(operand, finding));
     if (odd && operand.is_scalar() && !is_weight(operand) && on_accelerator(operand)) return &operand;
   }
   return nullptr;
+}
+
+// `inv_scale = self.scale.reciprocal()`: an object keeps the number for what works on the accelerator, and the failing
+// function makes its own of it. Null where it does not.
+const LineageStep* taken_from_kept(const Operand& scalar, const LineageStep& number, const Finding& finding) {
+  const Evidence* bound = place_of(scalar, trace::EvidenceKind::bound_at, finding);
+  const Evidence* source = evidence_of(scalar, trace::EvidenceKind::computed_from);
+  if (bound == nullptr || source == nullptr || !source->text.starts_with("self.")) return nullptr;
+  if (same_function(number.at, *finding.where) || !same_function(bound->at, *finding.where)) return nullptr;
+  const bool takes = find_name(bound->at.statement(), source->text) != std::string_view::npos;
+  const LineageStep& newest = scalar.lineage.front();
+  return takes && newest.how == trace::How::derived && same_line(newest.at, bound->at) ? &newest : nullptr;
 }
 
 std::string describe(const Operand& scalar, const LineageStep& step) {
@@ -107,6 +130,7 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
                                          "on " +
                                              mention(*scalar) + ", or move it with " + here + "."}};
   }
+  if (const LineageStep* taken = taken_from_kept(*scalar, *step, finding)) step = taken;
   RootCause cause{step->at.file, step->at.line, step->at.function, spoken_name(*scalar), describe(*scalar, *step)};
   Fix fix{step->at.file, step->at.line,
           "Take the number to the host where it is made: call `.item()` on the result of this line. Or leave it on " +

@@ -48,6 +48,8 @@ bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& find
   const LineageStep& arrival = odd.lineage.front();
   const auto called = std::ranges::find_if(
       arrival.calls, [](const Frame& call) { return call.function.find("<locals>") == std::string::npos; });
+  // A module has weights, which know where they are.
+  if (arrival.at.function.ends_with(".forward")) return false;
   return arrival.how == trace::How::created && trace::calls_method(arrival.at.statement(), kMakers) &&
          called != arrival.calls.end() && same_line(*called, taken) && !is_running(arrival.at, finding) &&
          class_of(arrival.at) != class_of(taken) && split_assignment(taken.statement());
@@ -90,6 +92,39 @@ Explanation of_drawn(const Frame& drawn, const Pair& pair, const Finding& findin
                              (edit.empty() ? ", behind this line." : ": `" + edit + "`.")}};
 }
 
+// `for batch in loader: loss = model(**batch)`: what the loop draws is a dictionary, a list or an object that keeps it.
+std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& finding) {
+  const Evidence* drawn = place_of(pair.odd, trace::EvidenceKind::drawn_within_at, finding);
+  if (drawn == nullptr || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
+  // What the loop's own function has made, it could have made where it should be.
+  if (same_function(pair.odd.lineage.back().at, drawn->at) && drawn->at.function != "<module>") return std::nullopt;
+  const std::string batch = "`" + drawn->text + "`";
+  return Explanation{
+      cause_at(drawn->at, pair.odd,
+               mention_first(pair.odd) + " comes from what is in " + batch +
+                   ", which this loop takes from data on the CPU, and nothing moves it."),
+      Fix{drawn->at.file, drawn->at.line,
+          "Move the tensors in " + batch + " to " + pair.wanted.device + " behind this line, before they are used."}};
+}
+
+// `update_bn(self.loader, model)`: a function of torch's goes through a loader that it is given, and moves nothing
+// unless it is told a device.
+std::optional<Explanation> drawn_by_library(const Pair& pair, const Finding& finding) {
+  constexpr std::string_view kLoaders = "/torch/utils/data/";
+  const auto drawn = std::ranges::find_if(pair.odd.lineage, [&](const LineageStep& step) {
+    return step.innermost.file.find(kLoaders) != std::string::npos && is_running(step.at, finding);
+  });
+  const Evidence* given = place_of(pair.odd, trace::EvidenceKind::given_at, finding);
+  if (drawn == pair.odd.lineage.end() || given == nullptr || !same_line(given->at, drawn->at)) return std::nullopt;
+  if (statement_of(given->at.statement()).starts_with("for ")) return std::nullopt;
+  return Explanation{
+      cause_at(given->at, pair.odd,
+               "This call goes through `" + given->text +
+                   "`, whose data are on the CPU, and nothing moves them: " + mention(pair.odd) + " comes from there."),
+      Fix{given->at.file, given->at.line,
+          "Tell the call the device, if it takes one; or give it data on " + pair.wanted.device + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> data_not_moved(const Finding& finding) {
@@ -97,6 +132,8 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
   if (taken == nullptr) taken = perhaps_taken(pair->odd, finding);
+  if (auto drawn = was_never_moved(pair->odd) ? drawn_by_library(*pair, finding) : std::nullopt) return drawn;
+  if (taken == nullptr) return drawn_in_container(*pair, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
   if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
   if (const Frame* drawn = drawn_from_kept(pair->odd, taken->at, finding)) return of_drawn(*drawn, *pair, finding);

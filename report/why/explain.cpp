@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "report/program_lines.h"
 #include "report/why/rule.h"
 
 namespace devsan::report {
@@ -30,17 +31,32 @@ std::span<const NamedRule> rules_for(const Finding& finding) {
   return finding.kind == Kind::device_mismatch ? std::span(kRules) : std::span<const NamedRule>();
 }
 
+struct Answer {
+  std::string rule;
+  Explanation explanation;
+};
+
+// Of the first rule that knows one.
+Answer answer_to(const Finding& finding) {
+  for (const NamedRule& rule : rules_for(finding)) {
+    if (auto explanation = rule.recognise(finding)) return {rule.name, std::move(*explanation)};
+  }
+  return {};
+}
+
 }  // namespace
 
 void explain(Finding& finding) {
-  for (const NamedRule& rule : rules_for(finding)) {
-    auto explanation = rule.recognise(finding);
-    if (!explanation) continue;
-    finding.rule = rule.name;
-    finding.root_cause = std::move(explanation->root_cause);
-    finding.fix = std::move(explanation->fix);
-    return;
+  if (rules_for(finding).empty()) return;
+  Answer answer = answer_to(finding);
+  // Nothing that the program did explains what fails inside of a library: then the mistake may well be that one's.
+  if (!answer.explanation.root_cause && finding.where && finding.where->library) {
+    answer = answer_to(told_from_libraries(finding));
   }
+  if (answer.rule.empty()) return;
+  finding.rule = answer.rule;
+  finding.root_cause = std::move(answer.explanation.root_cause);
+  finding.fix = std::move(answer.explanation.fix);
 }
 
 }  // namespace devsan::report

@@ -74,11 +74,35 @@ const Evidence* list_made(const Operand& odd, const Finding& finding) {
   return comprehension && assigned->target == bound->text ? bound : nullptr;
 }
 
+// `total = total + p.grad.norm()` in a loop: of the two, one is what an earlier turn of the same line has made.
+std::optional<Explanation> added_up(const Pair& pair, const Finding& finding) {
+  const Frame& place = *finding.where;
+  const auto assigned = split_assignment(place.statement());
+  if (!assigned || !is_changeable(place, finding)) return std::nullopt;
+  const auto is_total = [&](const Operand& one) {
+    return one.name == assigned->target && one.is_scalar() && !one.lineage.empty() &&
+           one.lineage.front().how == trace::How::derived && same_line(one.lineage.front().at, place);
+  };
+  const auto is_computed = [&](const Operand& one) {
+    return !one.lineage.empty() && one.lineage.front().how == trace::How::derived &&
+           same_line(one.lineage.front().at, place);
+  };
+  const bool first = is_total(pair.odd) && is_computed(pair.wanted);
+  if (!first && !(is_total(pair.wanted) && is_computed(pair.odd))) return std::nullopt;
+  const std::string name(assigned->target);
+  return Explanation{
+      cause_at(place, first ? pair.wanted : pair.odd,
+               "This line adds up in `" + name + "` what it computes in each turn where that lies: on " +
+                   pair.wanted.device + " and on " + pair.odd.device + ", and nothing brings these to one device."),
+      Fix{place.file, place.line, "Bring what is added to the device of `" + name + "`: `.to(" + name + ".device)`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (auto total = added_up(*pair, finding)) return total;
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
   if (const Evidence* put = place_of(pair->odd, trace::EvidenceKind::gathered_at, finding)) {
     return gathered_where_put(*put, *pair, finding);

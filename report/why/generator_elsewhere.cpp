@@ -103,8 +103,9 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (made == nullptr) return Explanation{std::nullopt, std::move(fix)};
   const bool only_one = made->kind == trace::EvidenceKind::generator_made_at;
   const std::string what =
-      only_one ? "No other line of the program makes generators, so " + mention(*odd) + " comes from here: one on "
-               : mention_first(*odd) + " gets its value here: a generator on ";
+      only_one && !made->text.empty() ? "This line takes `torch." + made->text + "`, which is a generator on "
+      : only_one ? "No other line of the program makes generators, so " + mention(*odd) + " comes from here: one on "
+                 : mention_first(*odd) + " gets its value here: a generator on ";
   RootCause cause =
       cause_at(made->at, *odd,
                what + spoken_device(odd->device) + ", while the numbers are wanted on " + spoken_device(wanted) + ".");

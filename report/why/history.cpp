@@ -23,7 +23,7 @@ std::optional<Pair> pair_of(const Finding& finding) {
 
 bool is_changeable(const Frame& place, const Finding& finding) {
   if (place.file.empty() || place.line == 0 || place.torch || place.file.starts_with('<')) return false;
-  return !place.library || (finding.where && finding.where->library);
+  return !place.library || finding.within_libraries;
 }
 
 const LineageStep* newest_move_of(const Operand& operand) {
@@ -292,6 +292,20 @@ const LineageStep& asking_step(const Operand& operand) {
   const auto asks = [&](const LineageStep& step) { return step.device == operand.device && names_device(step.at); };
   const auto found = std::ranges::find_if(operand.lineage, asks);
   return found != operand.lineage.end() ? *found : operand.lineage.back();
+}
+
+bool begins_value(const LineageStep& step) {
+  constexpr std::array<std::string_view, 12> kFactories = {"arange",   "empty",    "eye",           "full",
+                                                           "linspace", "ones",     "rand",          "randn",
+                                                           "randint",  "randperm", "scalar_tensor", "zeros"};
+  return std::ranges::find(kFactories, trace::operator_base_name(step.op)) != kFactories.end();
+}
+
+bool is_given_away(const Frame& copy) {
+  const std::string call = call_at(copy);
+  const std::string_view statement = statement_of(copy.statement());
+  const std::size_t at = call.empty() ? statement.npos : statement.find(call);
+  return at != statement.npos && at > 0 && statement[at - 1] == '(';
 }
 
 bool on_accelerator(const Operand& operand) {

@@ -100,6 +100,11 @@ std::optional<SourceAttribute> source_attribute(const Operand& operand, const Fr
 bool is_beginning(const Frame& place);
 // Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.
 bool moves_module(const LineageStep& move);
+// Whether a factory begins a value in this step, as `torch.full((), scale, device=loss.device)` does: what stands
+// before it is the history of the tensor that it asks for the device.
+bool begins_value(const LineageStep& step);
+// `encode(x.to(device))`: the copy goes to a call, and no name means it.
+bool is_given_away(const Frame& copy);
 // Whether it puts several tensors together: `torch.cat()`, `torch.stack()`.
 bool joins_entries(const LineageStep& step);
 // The step that put a weight, or what the operand was computed from, on the host where it is: `p.data = p.data.cpu()`,

@@ -89,6 +89,16 @@ bool is_taken_from_guarded(const Operand& odd, const Finding& finding) {
   return false;
 }
 
+// `cos, sin = (t[:n] for t in self.tables)`, of a `self.tables` that the newest line which made it stores.
+bool is_taken_from_stored(const Operand& odd, const Finding& finding) {
+  const LineageStep* stored = newest_before(odd, finding);
+  const Evidence* bound = place_of(odd, trace::EvidenceKind::bound_at, finding);
+  if (stored == nullptr || bound == nullptr || is_running(stored->at, finding)) return false;
+  const auto assigned = split_assignment(stored->at.statement());
+  return assigned && assigned->target.starts_with("self.") &&
+         find_name(bound->at.statement(), assigned->target) != std::string_view::npos;
+}
+
 // A function that has handed it back to one which still runs asked for its move on the way, in vain: that is the
 // mistake.
 bool was_to_move_since(const Operand& odd, const Finding& finding) {
@@ -103,7 +113,7 @@ bool was_to_move_since(const Operand& odd, const Finding& finding) {
 const Evidence* guard_of(const Operand& odd, const Finding& finding) {
   const bool attribute = evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr ||
                          evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
-                         is_taken_from_guarded(odd, finding);
+                         is_taken_from_guarded(odd, finding) || is_taken_from_stored(odd, finding);
   // Made where a line says so in so many words, it would be there after any other call, too.
   const LineageStep* arrival = arrival_of(odd);
   const auto decided = decision_of(odd, trace::EvidenceKind::device_from, finding);

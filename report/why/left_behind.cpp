@@ -68,7 +68,7 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
   if (move == nullptr || move_after(pair.odd, shared) != nullptr || !is_changeable(taken.at, finding)) {
     return std::nullopt;
   }
-  if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken)) return std::nullopt;
+  if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken) || begins_value(taken)) return std::nullopt;
   if (evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr && is_computed(pair.odd, shared)) {
     return std::nullopt;
   }
@@ -80,12 +80,19 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
   // That line moves a part of what holds them both, and leaves this one.
   const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
   if (beside != nullptr && same_line(beside->at, move->at)) return std::nullopt;
-  RootCause cause = cause_at(taken.at, pair.odd,
-                             "This line takes a copy while the value is still on " + spoken_device(pair.odd.device) +
-                                 ". What it was taken from moves to " + pair.wanted.device + " later, in " +
-                                 short_place(move->at) + "; the copy stays behind.");
+  const bool like = trace::operator_base_name(taken.op).ends_with("_like");
+  const std::string takes = !taken.within.empty()
+                                ? "This line has a library take a copy, in " + short_place(taken.within.front()) + ","
+                            : like ? "This line makes it like another value,"
+                                   : "This line takes a copy";
+  RootCause cause =
+      cause_at(taken.at, pair.odd,
+               takes + " while the value is still on " + spoken_device(pair.odd.device) + ". What it was " +
+                   (like ? "made like" : "taken from") + " moves to " + pair.wanted.device + " later, in " +
+                   short_place(move->at) + "; " + (like ? "this" : "the copy") + " stays behind.");
   return Explanation{std::move(cause), Fix{taken.at.file, taken.at.line,
-                                           "Take the copy after the move in " + short_place(move->at) +
+                                           (like ? "Make it after the move in " : "Take the copy after the move in ") +
+                                               short_place(move->at) +
                                                ", or move it along, with `.to()`, when that line moves the original."}};
 }
 
@@ -148,14 +155,6 @@ std::optional<Explanation> old_one_handed_on(const Evidence& copy, const Pair& p
                                   spoken_device(pair.odd.device) + ". What " + short_place(copy.at) +
                                   " copied of it to " + copy.text + " is in " + made + "."),
                      Fix{handed->at.file, handed->at.line, "Hand on " + made + " instead of " + given + "."}};
-}
-
-// `encode(x.to(device))`: the copy goes to a call, and no name means it.
-bool is_given_away(const Frame& copy) {
-  const std::string call = call_at(copy);
-  const std::string_view statement = statement_of(copy.statement());
-  const std::size_t at = call.empty() ? statement.npos : statement.find(call);
-  return at != statement.npos && at > 0 && statement[at - 1] == '(';
 }
 
 // `row = table[:, :n].to(device)`: what is copied is a part, and stands for nothing else.

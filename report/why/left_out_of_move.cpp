@@ -2,6 +2,8 @@
 // and passed this one over, as a `.to()` that does not look inside nested containers does, or a function that goes by
 // types and does not know this one.
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <string_view>
 
 #include "report/call_text.h"
@@ -254,6 +256,20 @@ std::optional<Explanation> put_after_move(const Evidence& sibling, const Pair& p
       Fix{made.at.file, made.at.line, "Make it on " + device + " here; or call this before the others are moved."}};
 }
 
+// `return self.net(x.to(self.device))`, in a function that has returned: it moves what it computes with, and hands on
+// nothing that could have been moved beside it. `parts.append(x.to(device))` and `Batch(x.to(device))` keep it.
+bool moves_for_itself(const Frame& place, const Finding& finding) {
+  if (!is_given_away(place) || is_running(place, finding)) return false;
+  const std::string_view statement = statement_of(place.statement());
+  const std::string call = call_at(place);
+  const std::string_view before = statement.substr(0, statement.find(call) - 1);
+  const auto begin = std::find_if_not(before.rbegin(), before.rend(), trace::is_word).base();
+  const std::string_view callee = before.substr(static_cast<std::size_t>(begin - before.begin()));
+  constexpr std::array<std::string_view, 6> kKeep = {"append", "add", "put", "extend", "insert", "tuple"};
+  const bool makes_object = callee.empty() || std::isupper(static_cast<unsigned char>(callee.front())) != 0;
+  return !makes_object && std::ranges::find(kKeep, callee) == kKeep.end();
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -288,6 +304,7 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);
+  if (!anew && moves_for_itself(sibling->at, finding)) return std::nullopt;
   const Frame* applied = anew ? nullptr : put != nullptr ? &put->at : applied_at(*sibling, *pair, finding);
   const Frame& place = anew ? rebuilt->at : applied != nullptr ? *applied : sibling->at;
   const bool elsewhere = !same_line(place, sibling->at);

@@ -130,7 +130,12 @@ Explanation moved_when_joined(const LineageStep& join, const Pair& pair, const F
                   "; or pass the device where each of them is made."}};
 }
 
-Explanation made_on_attribute(const Evidence& attribute, const LineageStep& origin, const Pair& pair) {
+bool moved_by_another(const LineageStep& move, const Evidence& attribute) {
+  return !moves_whole_program(move.at) && class_of(move.at) != class_of(attribute.at);
+}
+
+Explanation made_on_attribute(const Evidence& attribute, const LineageStep& origin, const Pair& pair,
+                              const Finding& finding) {
   const LineageStep& move = *newest_move_of(pair.wanted);
   const std::string moved =
       mention_first(pair.wanted) + (is_weight(pair.wanted) ? " was" : " comes from weights that were") + " moved to " +
@@ -143,9 +148,20 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
                 "Take the device from what it meets, `" + device_expression(pair.wanted) + "`, instead of `" +
                     attribute.text + "`."}};
   }
+  // A method of the object whose attribute it is takes it from there to what another object keeps.
+  const Evidence* taken = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const bool between = taken != nullptr && class_of(taken->at) == class_of(attribute.at) &&
+                       class_of(taken->at) != class_of(*finding.where) && is_running(taken->at, finding) &&
+                       !same_function(taken->at, origin.at) && moved_by_another(move, attribute);
+  if (between) {
+    return {cause_at(taken->at, pair.odd,
+                     "This line takes `" + taken->text + "` as it is, on " + spoken_device(pair.odd.device) + ": " +
+                         short_place(origin.at) + " makes it on `" + attribute.text + "`. " + moved),
+            Fix{taken->at.file, taken->at.line,
+                "Move it to " + pair.wanted.device + " here, before it is given to what works there."}};
+  }
   // Another object has moved them, and told the one whose attribute it is nothing.
-  const bool from_outside = !moves_whole_program(move.at) && class_of(move.at) != class_of(attribute.at);
-  if (from_outside) {
+  if (moved_by_another(move, attribute)) {
     return {
         cause_at(move.at, pair.odd,
                  "This line moves " + mention(pair.wanted) + " to " + spoken_device(pair.wanted.device) + ". `" +
@@ -169,6 +185,24 @@ bool hands_out_attribute(const Frame& property) {
   constexpr std::string_view kReturns = "return self.";
   const std::string_view statement = statement_of(property.statement());
   return statement.starts_with(kReturns) && std::ranges::all_of(statement.substr(kReturns.size()), trace::is_word);
+}
+
+// `torch.tensor(weights, device=pipe.device)`: an object that is no tensor says where it is, by a property of its own.
+bool is_object_asked(const Decision& decided, const LineageStep& origin, const Finding& finding) {
+  const bool path = !decided.name.empty() && std::ranges::all_of(decided.name, trace::is_word);
+  return path && decided.standard.empty() && !is_device_argument(decided) && decided.name != "self" &&
+         !same_line(decided.at, origin.at) && same_function(origin.at, *finding.where) &&
+         call_at(origin.at).find("device=" + decided.name + ".device") != std::string::npos;
+}
+
+Explanation made_as_object_says(const Decision& decided, const LineageStep& origin, const Pair& pair,
+                                const std::string& device) {
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line on `" + decided.name + ".device`, which is " +
+                       spoken_device(pair.odd.device) + " at that moment. What it meets is on " +
+                       spoken_device(pair.wanted.device) + "."),
+          Fix{origin.at.file, origin.at.line,
+              "Take the device from what it meets, `" + device + "`, instead of from `" + decided.name + "`."}};
 }
 
 // `device=self.device`, which is computed whenever it is asked: the line asks for it.
@@ -201,7 +235,9 @@ bool asks_own_attribute(const LineageStep& origin, const Pair& pair, const Findi
   constexpr std::string_view kOwn = "device=self.";
   const std::string call = call_at(origin.at);
   const std::size_t at = call.find(kOwn);
-  if (!weight || at == call.npos || !same_function(origin.at, *finding.where)) return false;
+  // Beside what came to the function on an accelerator, too: a replica has the attributes of the module it is one of.
+  const bool given = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
+  if ((!weight && !given) || at == call.npos || !same_function(origin.at, *finding.where)) return false;
   const std::size_t end = call.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + kOwn.size());
   return end != call.npos && (call[end] == ',' || call[end] == ')');
 }
@@ -213,6 +249,41 @@ Explanation made_as_attribute_says(const LineageStep& origin, const Pair& pair, 
                        spoken_device(pair.wanted.device) + ", and the attribute was not told."),
           Fix{origin.at.file, origin.at.line,
               "Take the device from what it meets, `" + device + "`, instead of from an attribute."}};
+}
+
+// `batch = tokenize(texts)`: a library makes its tensors on the CPU, and the program takes them from there.
+Explanation made_by_library(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const std::string there = spoken_device(pair.wanted.device);
+  const std::string edit = assigned_after_move(origin.at, device_at(origin.at, pair.wanted, finding));
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line, which has a library make it on " +
+                       spoken_device(pair.odd.device) + ", in " + short_place(origin.within.front()) + "."),
+          Fix{origin.at.file, origin.at.line,
+              "Move what the library gives to " + there + (edit.empty() ? "" : ": `" + edit + "`") +
+                  "; or tell it the device here, if it takes one."}};
+}
+
+// `device = memory.device`, above `torch.zeros(n, device=device)`: of the values at hand it asks another one than what
+// it makes this for.
+std::optional<Explanation> taken_from_value(const LineageStep& origin, const Pair& pair, const std::string& device,
+                                            const Finding& finding) {
+  const Evidence* taken = place_of(pair.odd, trace::EvidenceKind::device_taken_at, finding);
+  if (taken == nullptr || same_line(taken->at, origin.at)) return std::nullopt;
+  return Explanation{
+      cause_at(taken->at, pair.odd,
+               "This line takes the device from `" + taken->text + "`, which is " + spoken_device(pair.odd.device) +
+                   "; " + short_place(origin.at) + " makes " + mention(pair.odd) + " there. What it meets is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{taken->at.file, taken->at.line, "Take the device from what it is used with, `" + device + "`."}};
+}
+
+// Weights whose data is kept elsewhere, or was not loaded yet, are on `meta`, and so is what is computed with them.
+Explanation without_data(const Pair& pair, const Finding& finding) {
+  return {std::nullopt,
+          Fix{finding.where->file, finding.where->line,
+              mention_first(pair.odd) + " is on `meta`, where tensors have no data. Weights are there while they are " +
+                  "offloaded, or before they are loaded: call the module that owns them, so that its hooks bring the " +
+                  "data, instead of using its weights; or load them first."}};
 }
 
 // A generator makes numbers on its own device alone: a factory that is given one cannot be told another device.
@@ -290,7 +361,11 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (origin == nullptr || origin->how != trace::How::created || !is_changeable(origin->at, finding)) {
     return std::nullopt;
   }
+  if (pair->odd.device == "meta") return without_data(*pair, finding);
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  if (!origin->within.empty()) {
+    return decided ? told_from(*decided, *pair, finding) : made_by_library(*origin, *pair, finding);
+  }
   const std::string move = move_behind(origin->at);
   if (!move.empty() && decided && !decided->standard.empty()) return told_from(*decided, *pair, finding);
   if (!move.empty()) return left_by_move(*origin, move, *pair);
@@ -312,15 +387,20 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
   const Evidence* attribute = left_attribute(*origin, *pair, finding);
-  if (attribute != nullptr && !(decided && is_entry(*decided))) return made_on_attribute(*attribute, *origin, *pair);
+  if (attribute != nullptr && !(decided && is_entry(*decided))) {
+    return made_on_attribute(*attribute, *origin, *pair, finding);
+  }
   if (decided && is_one_for_all(*origin, *decided, *pair)) {
     if (const Evidence* part = part_taken(pair->odd, *origin, finding)) return taken_out_of_one(*part, *origin, *pair);
     return one_for_all(*decided, *origin, *pair);
   }
+  if (decided && is_object_asked(*decided, *origin, finding))
+    return made_as_object_says(*decided, *origin, *pair, device);
   if (decided) return told_from(*decided, *pair, finding);
   const Evidence* property = place_of(pair->odd, trace::EvidenceKind::device_property_at, finding);
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);
+  if (auto taken = named ? taken_from_value(*origin, *pair, device, finding) : std::nullopt) return taken;
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause =
       cause_at(origin->at, pair->odd,

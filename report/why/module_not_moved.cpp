@@ -274,6 +274,21 @@ std::optional<Explanation> put_into_container(const Operand& stayed, const Opera
       move_module_where_made(call, tensor.device)};
 }
 
+// `head = Head(n)` below `model.to(device)`, in the function that puts it into the model in the place of another one,
+// which had moved.
+std::optional<Explanation> made_below_move(const Operand& stayed, const Operand& tensor, const Finding& finding) {
+  const Evidence* moved = place_of(stayed, trace::EvidenceKind::made_alike_moved_at, finding);
+  const Evidence* asked = place_of(stayed, trace::EvidenceKind::asked_apart_at, finding);
+  if (moved == nullptr || asked == nullptr || !model_is_elsewhere(stayed)) return std::nullopt;
+  const bool below = same_function(asked->at, moved->at) && asked->at.line > moved->at.line;
+  if (!below || asked->at.function == "<module>") return std::nullopt;
+  return Explanation{cause_at(asked->at, stayed,
+                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                                  " of a module that this line makes, on the CPU. " + short_place(moved->at) +
+                                  " has moved the model to " + tensor.device + " before that, with the one like it."),
+                     move_module_where_made(asked->at, tensor.device)};
+}
+
 // `self.head = nn.Linear(n, m)`, beside `self.body = Body(n, device=self.device)`: of two parts that one function makes
 // it tells one the device.
 std::optional<Explanation> made_beside_told(const Operand& stayed, const Operand& tensor, const Finding& finding) {
@@ -321,6 +336,18 @@ bool takes_out(const Evidence& bound) {
   return call && !call->receiver.empty() && trace::calls_method(assignment->value, kTakers);
 }
 
+// `vgg = build_features()`, of a helper that returns what it makes and knows no device: the line that takes it is the
+// one to move it in. The line that makes it, where that is another case.
+const Frame& taken_from_builder(const Evidence& made, const Operand& stayed, const Finding& finding) {
+  const bool returns = statement_of(made.at.statement()).starts_with("return ") && !is_constructor(made.at);
+  const std::vector<Frame>& calls = stayed.lineage.back().calls;
+  if (!returns || calls.empty() || !same_line(stayed.lineage.back().at, made.at)) return made.at;
+  const Frame& call = calls.front();
+  const auto assigned = split_assignment(call.statement());
+  const bool takes = assigned && assigned->value == call_at(call) && assigned->value.find(")(") == std::string::npos;
+  return takes && is_changeable(call, finding) ? call : made.at;
+}
+
 // The line that made the module, where the one that names it has only taken it out of something; and where it goes by
 // no name, as in `Resample(rate, 16000)(wave)`: its constructor made the weight rightly.
 std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& tensor, const Evidence* bound,
@@ -330,11 +357,14 @@ std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& t
   const bool taken = bound != nullptr && !same_line(made->at, bound->at) && takes_out(*bound);
   const bool nameless = bound == nullptr && !is_put_apart(stayed, tensor);
   if (!taken && !nameless) return std::nullopt;
-  return Explanation{cause_at(made->at, stayed,
-                              mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a `" +
-                                  made->text + "` that is made in this line, on the CPU. Nothing has moved it since" +
-                                  (taken ? ", " + short_place(bound->at) + " takes it as it is." : ".")),
-                     move_module_where_made(made->at, tensor.device)};
+  const Frame& place = stayed.lineage.empty() ? made->at : taken_from_builder(*made, stayed, finding);
+  const std::string where = same_line(place, made->at) ? "" : ", in " + short_place(made->at);
+  return Explanation{
+      cause_at(place, stayed,
+               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " of a `" + made->text +
+                   "` that is made in this line" + where + ", on the CPU. Nothing has moved it since" +
+                   (taken ? ", " + short_place(bound->at) + " takes it as it is." : ".")),
+      move_module_where_made(place, tensor.device)};
 }
 
 }  // namespace
@@ -365,6 +395,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   }
   if (later != nullptr) return put_after_move(*later, *outermost, *stayed, *tensor);
   const Evidence* bound = is_put_apart(*stayed, *tensor) ? nullptr : outermost;
+  if (auto below = made_below_move(*stayed, *tensor, finding)) return below;
   if (auto beside = made_beside_told(*stayed, *tensor, finding)) return beside;
   if (auto into = put_into_container(*stayed, *tensor, outermost, finding)) return into;
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;

@@ -11,12 +11,35 @@ namespace {
 // "self.convs = [a, b]" -> "self.convs = nn.ModuleList([a, b])"
 std::string registered(const Frame& place) {
   const auto assignment = split_assignment(place.statement());
-  if (!assignment) return "";
+  if (!assignment || assignment->target.find(',') != std::string_view::npos) return "";
   const bool list = assignment->value.starts_with('[') && assignment->value.ends_with(']');
   const bool dict = assignment->value.starts_with('{') && assignment->value.ends_with('}');
   if (!list && !dict) return "";
   return std::string(assignment->target) + " = nn." + (list ? "ModuleList(" : "ModuleDict(") +
          std::string(assignment->value) + ")";
+}
+
+// `self.tables["test"] = nn.Embedding(n, d)`, below `self.tables = {"train": self.train_table}`: what else is in there
+// may have a place of its own in the module, and this line puts what has none. Null where there is no such line.
+const Frame* put_beside(const Operand& operand, const Evidence& container, const Finding& finding) {
+  const Evidence* made = place_of(operand, trace::EvidenceKind::module_made_at, finding);
+  const auto stored = split_assignment(container.at.statement());
+  if (made == nullptr || !stored || !same_function(made->at, container.at)) return nullptr;
+  const std::string_view name = container.text;
+  const std::string entry = "self" + std::string(name.substr(std::min(name.find('.'), name.size())));
+  const std::size_t open = std::min(entry.find('['), entry.size());
+  const bool puts = open < entry.size() && statement_of(made->at.statement()).starts_with(entry.substr(0, open + 1));
+  return puts ? &made->at : nullptr;
+}
+
+// `self.__dict__[name] = value` in a `__setattr__()` of the module's own class.
+Explanation stored_past_module(const Evidence& own, const Evidence& container, const Operand& operand) {
+  return {cause_at(own.at, operand,
+                   mention_first(operand) + " belongs to a module that is kept in `" + container.text + "`. `" +
+                       own.text + "` stores attributes by itself, in this line, and `nn.Module` is not told of any: " +
+                       "moving it does not reach them."),
+          Fix{own.at.file, own.at.line,
+              "Hand the attribute on to `nn.Module`: `super().__setattr__(…)` with the same name and value."}};
 }
 
 }  // namespace
@@ -29,6 +52,10 @@ std::optional<Explanation> module_not_registered(const Finding& finding) {
     const Frame* place = is_changeable(container->at, finding) ? &container->at : nullptr;
     if (place == nullptr && !operand.lineage.empty() && is_changeable(operand.lineage.back().at, finding)) {
       place = &operand.lineage.back().at;
+    }
+    if (const Frame* beside = place != nullptr ? put_beside(operand, *container, finding) : nullptr) place = beside;
+    if (const Evidence* own = place_of(operand, trace::EvidenceKind::own_setattr_at, finding)) {
+      return stored_past_module(*own, *container, operand);
     }
     const Frame& line = place != nullptr ? *place : *finding.where;
     const std::string edit = registered(line);

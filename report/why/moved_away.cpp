@@ -8,6 +8,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
 
@@ -56,8 +57,9 @@ const Frame* call_of_mover(const LineageStep& move, const Operand& odd, const Fi
     return &step != &move && same_function(step.at, move.at) && !same_line(step.at, move.at);
   };
   if (!only_hands_back_moved(move.at.statement()) || std::ranges::any_of(odd.lineage, computes)) return nullptr;
-  const auto outside = std::ranges::find_if(
-      move.calls, [&](const Frame& call) { return call.function != move.at.function || call.file != move.at.file; });
+  const auto outside = std::ranges::find_if(move.calls, [&](const Frame& call) {
+    return trace::function_around(call.function) != move.at.function || call.file != move.at.file;
+  });
   const bool found = outside != move.calls.end() && is_changeable(*outside, finding);
   return found && outside->function.find("<lambda>") == std::string::npos ? &*outside : nullptr;
 }
@@ -78,12 +80,15 @@ Explanation sent_to_mover(const Frame& call, const LineageStep& move, const Pair
 std::optional<Explanation> not_brought_back(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const Evidence* back = place_of(pair.odd, trace::EvidenceKind::brought_back_at, finding);
   if (back == nullptr || !pair.odd.on_cpu() || move.calls.empty()) return std::nullopt;
+  const Evidence* condition = place_of(pair.odd, trace::EvidenceKind::brought_back_if_at, finding);
+  const Frame& place = condition != nullptr ? condition->at : back->at;
   return Explanation{
-      cause_at(back->at, pair.odd,
-               short_place(move.calls.front()) + " sends it to the CPU, to be kept there until this line calls `" +
-                   back->text + "` to bring it back. For what is used in " + short_place(*finding.where) +
+      cause_at(place, pair.odd,
+               short_place(move.calls.front()) + " sends it to the CPU, to be kept there until " +
+                   (condition != nullptr ? short_place(back->at) + ", under this condition," : "this line") +
+                   " calls `" + back->text + "` to bring it back. For what is used in " + short_place(*finding.where) +
                    " that was not done."),
-      Fix{back->at.file, back->at.line,
+      Fix{place.file, place.line,
           "Bring back what is used next, on " + spoken_device(pair.wanted.device) + ", whichever comes in between."}};
 }
 
@@ -102,6 +107,29 @@ std::optional<Explanation> moved_from_host_work(const LineageStep& move, const P
       Fix{other->at.file, other->at.line,
           "Use a copy on " + spoken_device(pair.wanted.device) + " here, and leave what is kept where it was; or let " +
               short_place(*finding.where) + " follow its device."}};
+}
+
+// `index = index.to(self.keys.device)`, and then `self.values.index_select(0, index)`: it is brought to one of several
+// values that the object keeps where each of them belongs.
+std::optional<Explanation> brought_to_another(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* stayed = place_of(pair.wanted, trace::EvidenceKind::stayed_at, finding);
+  const LineageStep* moved = newest_move_of(pair.wanted);
+  const Frame* brought = stayed != nullptr ? &stayed->at : moved != nullptr ? &moved->at : nullptr;
+  const bool kept = evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr &&
+                    class_of(move.at) == class_of(*finding.where);
+  if (brought == nullptr || !kept || !same_function(*brought, *finding.where) || !is_device_of_value(*brought)) {
+    return std::nullopt;
+  }
+  const std::string& line = brought->statement();
+  if (same_line(*brought, *finding.where) || line.find(pair.odd.name + ".device") != line.npos) return std::nullopt;
+  return Explanation{
+      cause_at(*brought, pair.wanted,
+               "This line brings " + mention(pair.wanted) + " to the device of one value, " +
+                   spoken_device(pair.wanted.device) + ". It is used with another one as well, " + mention(pair.odd) +
+                   ", which " + short_place(move.at) + " keeps on " + spoken_device(pair.odd.device) + "."),
+      Fix{brought->file, brought->line,
+          "Bring it to each value that it is used with; in " + short_place(*finding.where) + ": `" +
+              move_call(pair.wanted, pair.odd) + "`."}};
 }
 
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
@@ -126,6 +154,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
+  if (auto another = brought_to_another(*move, *pair, finding)) return another;
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,

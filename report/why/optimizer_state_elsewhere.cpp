@@ -61,6 +61,23 @@ std::optional<Explanation> brought_back_without(const Pair& pair, const LineageS
   return std::nullopt;
 }
 
+// `self.move_state("cpu")`, and `self.move_state(device)` in another method: the object has a line that brings the
+// state back, and it was not come to.
+std::optional<Explanation> not_brought_back(const Pair& pair, const LineageStep* sent, const std::string& what,
+                                            const Finding& finding) {
+  const Evidence* back = place_of(pair.odd, trace::EvidenceKind::brought_back_at, finding);
+  if (back == nullptr || sent == nullptr || sent->how != trace::How::moved || !pair.odd.on_cpu()) return std::nullopt;
+  const Evidence* condition = place_of(pair.odd, trace::EvidenceKind::brought_back_if_at, finding);
+  const Frame& place = condition != nullptr ? condition->at : back->at;
+  return Explanation{
+      cause_at(place, pair.odd,
+               what + " was sent to the CPU, in " + short_place(sent->at) + ". " + short_place(back->at) + " calls `" +
+                   back->text + "` to bring it back" +
+                   (condition != nullptr ? ", under this condition, which kept it from that." : "; it is still away.")),
+      Fix{place.file, place.line,
+          "Bring the state back to " + pair.wanted.device + " whenever it was sent away, before the next step."}};
+}
+
 // Other state of the same parameter was brought to it, by a line that left this one.
 std::optional<Explanation> left_beside_others(const Pair& pair, const std::string& what, const Finding& finding) {
   const Evidence* sibling = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
@@ -138,13 +155,16 @@ const Frame& put_by(const LineageStep& arrival, const Finding& finding) {
 }
 
 // State is what should follow its parameter, whatever else an operator of the optimizer meets: a gradient is where the
-// parameter is.
+// parameter is. Not where the failing step has made the state, like the parameter.
 std::optional<Pair> state_among(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return pair;
   const bool other = evidence_of(pair->odd, trace::EvidenceKind::optimizer_state) == nullptr &&
                      evidence_of(pair->wanted, trace::EvidenceKind::optimizer_state) != nullptr;
-  return other && pair->odd.name.ends_with(".grad") ? Pair{pair->wanted, pair->odd} : *pair;
+  const std::vector<LineageStep>& steps = pair->wanted.lineage;
+  const bool fresh = !steps.empty() && made_in_failing_call(steps.front(), finding);
+  if (!other || fresh) return *pair;
+  return pair->odd.name.ends_with(".grad") ? Pair{pair->wanted, pair->odd} : *pair;
 }
 
 }  // namespace
@@ -164,6 +184,7 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   }
   const LineageStep* arrival = arrival_of(pair->odd);
   if (auto back = brought_back_without(*pair, arrival, what, finding)) return back;
+  if (auto away = not_brought_back(*pair, arrival, what, finding)) return away;
   if (auto left = left_beside_others(*pair, what, finding)) return left;
   if (auto order = restored_before_the_move(*pair, arrival, what, finding)) return order;
   if (auto early = loaded_before_the_move(*pair, what, finding)) return early;

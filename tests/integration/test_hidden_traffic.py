@@ -93,11 +93,13 @@ NUMBERS = """
     torch.zeros(index, 2)  # size
     torch.arange(index)  # end
     torch.tensor([number, number])  # list of numbers
+    matrix.masked_fill(matrix > 3, number)  # filled where
+    items[index]  # list index
+    range(index)  # range
+    [0] * index  # repeated
 
     number.item()  # item
     float(number) + int(index)  # float
-    items[index]  # list index
-    range(index)  # range
     math.sqrt(number)  # math
     bool(number > 2)  # bool
     if number > 2:  # if
@@ -116,15 +118,15 @@ NUMBERS = """
 """
 
 
-def test_a_number_is_warned_of_only_where_an_operator_takes_it(run_python):
+def test_a_number_is_warned_of_only_where_an_operator_or_python_takes_it(run_python):
     result = run_python(NUMBERS, sim=1, options=["--quiet"])
     assert result.status == 0, result.stderr
     assert marked(NUMBERS, result, "implicit-sync") == sorted([
         "fill value", "keyword", "alpha", "index of a device tensor", "index of a host tensor", "assignment", "slice",
-        "size", "end", "list of numbers",
+        "size", "end", "list of numbers", "filled where", "list index", "range", "repeated",
     ])
     notes = marked(NUMBERS, result, "implicit-sync", "note")
-    expected = {"item", "float", "list index", "range", "math", "bool", "if", "max", "sorted", "mask", "nonzero", "print",
+    expected = {"item", "float", "math", "bool", "if", "max", "sorted", "mask", "nonzero", "print",
                 "format", "comprehension", "generator", "asked for", "asked for too", "asked for as index"}
     assert expected - set(notes) == set()
     shown = subprocess.run([result.devsan, "view", str(result.out)], capture_output=True, text=True, check=True).stdout

@@ -46,6 +46,29 @@ TEST_CASE("nothing needs attention while no copy is pending") {
   CHECK(attention.load() == 0);
 }
 
+TEST_CASE("a reader that only has an address collides with the bytes of a copy's target") {
+  const auto copies = fresh();
+  alignas(8) static char memory[64];
+  PendingCopy copy = to_host(0);
+  copy.host.begin = 16;
+  copy.host.end = 32;
+  copy.host_begin = memory;
+  copies->queue(kSide, copy);
+  CHECK_FALSE(copies->hit_by_reader(memory, 16));
+  CHECK_FALSE(copies->hit_by_reader(memory + 32, 32));
+  CHECK_FALSE(copies->hit_by_reader(memory - 8, 8));
+  const auto hit = copies->hit_by_reader(memory + 8, 16);
+  REQUIRE(hit);
+  CHECK(hit->site == trace::SiteId{1});
+  CHECK(attention.load() == 0);  // told of once
+
+  copy = to_device(0);
+  copy.host_begin = memory;
+  copies->queue(kSide, copy);
+  CHECK_FALSE(copies->hit_by_reader(memory, 64));  // reading the source does no harm
+  copies->host_saw_stream(kSide);
+}
+
 TEST_CASE("the host collides with the target of a copy until it has waited for the copy's stream") {
   const auto copies = fresh();
   copies->queue(kSide, to_host(0));
