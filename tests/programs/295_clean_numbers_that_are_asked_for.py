@@ -23,7 +23,7 @@ for step in range(3):
     wrong = inputs[~right]
     where = right.nonzero()
     inputs[right] = 0.0
-    first = names[labels[0]]
+    first = names[labels[0].item()]
     values = [float(value) for value in logits[0].detach()]
     floor = torch.full((3,), min(values), device=device)
     scale = torch.full((3,), loss.item())
