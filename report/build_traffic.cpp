@@ -143,7 +143,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Traffic& record, 
   if (finding.stack.empty() && finding.where) finding.stack.push_back(*finding.where);
   finding.operands = operands_of(trace, record);
   finding.traffic = facts_of(trace, record);
-  if (finding.traffic->taker.empty() && takes_for_index(finding)) finding.traffic->taker = "Tensor.__index__";
+  if (finding.traffic->taker.empty() && takes_for_index(finding)) finding.traffic->taker = Traffic::kPythonIndex;
   name_operands(finding, fixed);
   finding.severity = severity_of(kind, fixed, finding);
   if ((fixed.flags & trace::kTrafficExpected) != 0) {

@@ -131,6 +131,9 @@ std::string_view name_of(Silence::By by);
 
 // What is known of traffic between the host and devices, beside operands and places.
 struct Traffic {
+  // The `taker` of a number that Python itself takes for an index or a length.
+  static constexpr std::string_view kPythonIndex = "Tensor.__index__";
+
   trace::RaceKind race = trace::RaceKind::none;
   // Of a race: where the copy was asked for. Of a copy from pageable memory: where it was copied into pinned memory;
   // with `from_loader`, where the DataLoader was made. Of a number: the loop that takes it out of a tensor.

@@ -27,8 +27,9 @@ bool moves_parameter(const Frame& place) {
 std::optional<Explanation> module_never_moved(const Pair& pair, const Evidence& own, const Finding& finding) {
   if (!pair.odd.on_cpu() || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
   const LineageStep& made = pair.odd.lineage.back();
-  const Frame& call = made.within.empty() ? made_by_call(made) : made.at;
-  if ((made.within.empty() && &call == &made.at) || !is_changeable(call, finding)) return std::nullopt;
+  const bool by_library = !made.within.empty();
+  const Frame& call = by_library ? made.at : made_by_call(made);
+  if ((!by_library && &call == &made.at) || !is_changeable(call, finding)) return std::nullopt;
   return Explanation{
       cause_at(call, pair.odd,
                mention_first(pair.odd) + " belongs to a `" + own.text +

@@ -12,7 +12,6 @@
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
-#include "report/statement_text.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"

@@ -60,11 +60,14 @@ bool goes_through(const Frame& place) {
   return is_loop(place) || place.statement().find(" for ") != std::string::npos;
 }
 
+bool is_by_loader(const LineageStep& step) {
+  return step.innermost.file.find("/torch/utils/data/") != std::string::npos;
+}
+
 // The line that a DataLoader gave to what is made by a step: its own code, or a function that it calls.
 const Frame* drawn_in_step(const LineageStep& step, const Finding& finding) {
-  constexpr std::string_view kLoaders = "/torch/utils/data/";
   if (!is_changeable(step.at, finding)) return nullptr;
-  if (step.innermost.file.find(kLoaders) != std::string::npos) return &step.at;
+  if (is_by_loader(step)) return &step.at;
   if (step.calls.empty() || !goes_through(step.calls.front())) return nullptr;
   const std::string called = std::string(trace::own_name(step.at.function)) + "(";
   const bool by_name = step.calls.front().statement().find(called) != std::string::npos;
@@ -95,7 +98,7 @@ Explanation of_drawn(const Frame& drawn, const Pair& pair, const Finding& findin
 // `for batch in loader: loss = model(**batch)`: what the loop draws is a dictionary, a list or an object that keeps it.
 std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& finding) {
   const Evidence* drawn = place_of(pair.odd, trace::EvidenceKind::drawn_within_at, finding);
-  if (drawn == nullptr || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;
+  if (drawn == nullptr || pair.odd.lineage.empty()) return std::nullopt;
   // What the loop's own function has made, it could have made where it should be.
   if (same_function(pair.odd.lineage.back().at, drawn->at) && drawn->at.function != "<module>") return std::nullopt;
   const std::string batch = "`" + drawn->text + "`";
@@ -110,10 +113,8 @@ std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& f
 // `update_bn(self.loader, model)`: a function of torch's goes through a loader that it is given, and moves nothing
 // unless it is told a device.
 std::optional<Explanation> drawn_by_library(const Pair& pair, const Finding& finding) {
-  constexpr std::string_view kLoaders = "/torch/utils/data/";
-  const auto drawn = std::ranges::find_if(pair.odd.lineage, [&](const LineageStep& step) {
-    return step.innermost.file.find(kLoaders) != std::string::npos && is_running(step.at, finding);
-  });
+  const auto drawn = std::ranges::find_if(
+      pair.odd.lineage, [&](const LineageStep& step) { return is_by_loader(step) && is_running(step.at, finding); });
   const Evidence* given = place_of(pair.odd, trace::EvidenceKind::given_at, finding);
   if (drawn == pair.odd.lineage.end() || given == nullptr || !same_line(given->at, drawn->at)) return std::nullopt;
   if (statement_of(given->at.statement()).starts_with("for ")) return std::nullopt;
@@ -130,12 +131,13 @@ std::optional<Explanation> drawn_by_library(const Pair& pair, const Finding& fin
 std::optional<Explanation> data_not_moved(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (!was_never_moved(pair->odd)) return std::nullopt;
+  if (auto drawn = drawn_by_library(*pair, finding)) return drawn;
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
   if (taken == nullptr) taken = perhaps_taken(pair->odd, finding);
-  if (auto drawn = was_never_moved(pair->odd) ? drawn_by_library(*pair, finding) : std::nullopt) return drawn;
   if (taken == nullptr) return drawn_in_container(*pair, finding);
   const LineageStep* arrival = arrival_of(pair->odd);
-  if (taken == nullptr || arrival == nullptr || !was_never_moved(pair->odd)) return std::nullopt;
+  if (arrival == nullptr) return std::nullopt;
   if (const Frame* drawn = drawn_from_kept(pair->odd, taken->at, finding)) return of_drawn(*drawn, *pair, finding);
   const Frame* loop = drawn_by_loop(pair->odd, *arrival, taken->at);
   const bool made = is_entry_of_data(*arrival, taken->at) || is_made_of_data(pair->odd, taken->at, finding);

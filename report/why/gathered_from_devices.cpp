@@ -79,13 +79,12 @@ std::optional<Explanation> added_up(const Pair& pair, const Finding& finding) {
   const Frame& place = *finding.where;
   const auto assigned = split_assignment(place.statement());
   if (!assigned || !is_changeable(place, finding)) return std::nullopt;
-  const auto is_total = [&](const Operand& one) {
-    return one.name == assigned->target && one.is_scalar() && !one.lineage.empty() &&
-           one.lineage.front().how == trace::How::derived && same_line(one.lineage.front().at, place);
-  };
   const auto is_computed = [&](const Operand& one) {
     return !one.lineage.empty() && one.lineage.front().how == trace::How::derived &&
            same_line(one.lineage.front().at, place);
+  };
+  const auto is_total = [&](const Operand& one) {
+    return one.name == assigned->target && one.is_scalar() && is_computed(one);
   };
   const bool first = is_total(pair.odd) && is_computed(pair.wanted);
   if (!first && !(is_total(pair.wanted) && is_computed(pair.odd))) return std::nullopt;

@@ -23,8 +23,9 @@ std::string registered(const Frame& place) {
 // may have a place of its own in the module, and this line puts what has none. Null where there is no such line.
 const Frame* put_beside(const Operand& operand, const Evidence& container, const Finding& finding) {
   const Evidence* made = place_of(operand, trace::EvidenceKind::module_made_at, finding);
-  const auto stored = split_assignment(container.at.statement());
-  if (made == nullptr || !stored || !same_function(made->at, container.at)) return nullptr;
+  if (made == nullptr || !split_assignment(container.at.statement()) || !same_function(made->at, container.at)) {
+    return nullptr;
+  }
   const std::string_view name = container.text;
   const std::string entry = "self" + std::string(name.substr(std::min(name.find('.'), name.size())));
   const std::size_t open = std::min(entry.find('['), entry.size());
@@ -49,14 +50,14 @@ std::optional<Explanation> module_not_registered(const Finding& finding) {
     const Evidence* container = evidence_of(operand, trace::EvidenceKind::module_not_registered);
     const bool stayed = operand.odd || (is_weight(operand) && operand.on_cpu());
     if (!stayed || container == nullptr || newest_move_of(operand) != nullptr) continue;
+    if (const Evidence* own = place_of(operand, trace::EvidenceKind::own_setattr_at, finding)) {
+      return stored_past_module(*own, *container, operand);
+    }
     const Frame* place = is_changeable(container->at, finding) ? &container->at : nullptr;
     if (place == nullptr && !operand.lineage.empty() && is_changeable(operand.lineage.back().at, finding)) {
       place = &operand.lineage.back().at;
     }
     if (const Frame* beside = place != nullptr ? put_beside(operand, *container, finding) : nullptr) place = beside;
-    if (const Evidence* own = place_of(operand, trace::EvidenceKind::own_setattr_at, finding)) {
-      return stored_past_module(*own, *container, operand);
-    }
     const Frame& line = place != nullptr ? *place : *finding.where;
     const std::string edit = registered(line);
     Fix fix{line.file, line.line,

@@ -72,7 +72,7 @@ std::optional<Explanation> number_on_device(const Finding& finding) {
                             " takes it as a Python number, so the host waits for the device there."};
     }
   }
-  if (finding.traffic->taker == "Tensor.__index__") {
+  if (finding.traffic->taker == Traffic::kPythonIndex) {
     return Explanation{std::move(cause), Fix{finding.where->file, finding.where->line,
                                              "Keep the number on the host; of several, bring all over at once, with "
                                              "`.tolist()`. If the wait is meant, say so with `.item()`."}};
