@@ -158,11 +158,12 @@ at::Tensor reducible(const at::Tensor& tensor, ReduceOp& op) {
   return as_bytes(tensor);
 }
 
-class SimulatedNccl final : public c10d::Backend {
+class SimulatedBackend final : public c10d::Backend {
  public:
-  explicit SimulatedNccl(BackendHandle cpu) : Backend(cpu->getRank(), cpu->getSize()), cpu_(std::move(cpu)) {}
+  SimulatedBackend(BackendHandle cpu, std::string name)
+      : Backend(cpu->getRank(), cpu->getSize()), cpu_(std::move(cpu)), name_(std::move(name)) {}
 
-  const std::string getBackendName() const override { return "nccl"; }
+  const std::string getBackendName() const override { return name_; }
   bool supportsCoalescing() const override { return true; }
   void setSequenceNumberForGroup() override { cpu_->setSequenceNumberForGroup(); }
   std::uint64_t getSequenceNumberForGroup() override { return cpu_->getSequenceNumberForGroup(); }
@@ -395,16 +396,19 @@ class SimulatedNccl final : public c10d::Backend {
   }
 
   BackendHandle cpu_;
+  std::string name_;
   bool coalescing_ = false;
   std::vector<WorkHandle> coalesced_;
 };
 
 }  // namespace
 
-void wrap_cpu_backend(const std::string& group_name) {
+void wrap_cpu_backend(const std::string& group_name, const std::string& backend_name) {
   const auto group = c10d::resolve_process_group(group_name);
   const BackendHandle cpu = group->getBackend(c10::DeviceType::CPU);
-  group->setBackend(kSimulatedType, c10d::ProcessGroup::BackendType::NCCL, c10::make_intrusive<SimulatedNccl>(cpu));
+  // Under the type of the CPU's own backend the group would use that one for both.
+  group->setBackend(kSimulatedType, c10d::ProcessGroup::BackendType::NCCL,
+                    c10::make_intrusive<SimulatedBackend>(cpu, backend_name));
 }
 
 }  // namespace devsan::sim

@@ -82,6 +82,7 @@ DEVSAN_PYTHON_CALL void devsan_sim_destroy_graph(void* graph) {
   delete static_cast<devsan::sim::Graph*>(graph);
 }
 
-DEVSAN_PYTHON_CALL int devsan_sim_wrap_backend(const char* group_name, char* error, std::size_t size) {
-  return devsan::sim::guarded(error, size, [&] { devsan::sim::wrap_cpu_backend(group_name); });
+DEVSAN_PYTHON_CALL int devsan_sim_wrap_backend(const char* group_name, const char* backend_name, char* error,
+                                               std::size_t size) {
+  return devsan::sim::guarded(error, size, [&] { devsan::sim::wrap_cpu_backend(group_name, backend_name); });
 }

@@ -185,6 +185,36 @@ dist.destroy_process_group()
 sys.stdout.write(f"rank {rank} passed\\n")  # in one piece: two processes share the pipe
 """
 
+# Without a group for each device, gloo serves both.
+GLOO = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+device = torch.device("cuda", rank)
+assert world == 2 and dist.get_backend() == "gloo"
+for place in (device, torch.device("cpu")):
+    tensor = torch.full((2,), rank + 1.0, device=place)
+    work = dist.all_reduce(tensor, async_op=True)
+    work.wait()
+    assert tensor.device == place and tensor.tolist() == [3, 3], tensor
+    parts = [torch.zeros(2, device=place) for _ in range(world)]
+    dist.all_gather(parts, torch.full((2,), float(rank), device=place))
+    assert [part.tolist() for part in parts] == [[0, 0], [1, 1]], parts
+    dist.broadcast(tensor.fill_(rank), src=1)
+    assert tensor.tolist() == [1, 1], tensor
+pair = dist.new_group([0, 1])
+tensor = torch.full((2,), rank + 1.0, device=device)
+dist.all_reduce(tensor, group=pair)
+assert tensor.tolist() == [3, 3] and dist.get_backend(pair) == "gloo"
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).to(device), device_ids=[rank],
+                                                  gradient_as_bucket_view=True)
+model(torch.full((4, 3), rank + 1.0, device=device)).sum().backward()
+assert model.module.weight.grad.tolist() == [[6.0] * 3] * 2, model.module.weight.grad
+dist.destroy_process_group()
+print("rank", rank, "passed")
+"""
+
 DATA_PARALLEL = MODEL.replace("torch.nn.BatchNorm2d(4), ", "") + """
 import copy, sys, torch.distributed as dist
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -303,9 +333,9 @@ def torchrun(run_python, program, port):
     return run_python(launcher, sim=2, env={"OMP_NUM_THREADS": "1"})
 
 
-@pytest.mark.parametrize("source", [COLLECTIVES, DATA_PARALLEL, SYNCHRONIZED_NORM, MESH],
-                         ids=["collectives", "data parallel", "synchronized norm", "mesh"])
-def test_nccl_joins_two_processes(run_python, tmp_path, source, free_port):
+@pytest.mark.parametrize("source", [COLLECTIVES, GLOO, DATA_PARALLEL, SYNCHRONIZED_NORM, MESH],
+                         ids=["collectives", "gloo", "data parallel", "synchronized norm", "mesh"])
+def test_collectives_join_two_processes(run_python, tmp_path, source, free_port):
     program = tmp_path / "worker.py"
     program.write_text(source)
     result = torchrun(run_python, program, free_port)

@@ -1,5 +1,5 @@
-"""ProcessGroupNCCL of torch._C._distributed_c10d: the collectives of gloo, on the CPU's view of a simulated device's
-memory. sim/collectives.cpp does the work."""
+"""ProcessGroupNCCL of torch._C._distributed_c10d, and gloo's part for CUDA, which a build for CPUs lacks: the collectives
+of gloo, on the CPU's view of a simulated device's memory. sim/collectives.cpp does the work."""
 
 import datetime
 import itertools
@@ -10,7 +10,7 @@ from . import nccl_options
 def extend(c10d, core):
     if getattr(getattr(c10d, "ProcessGroupNCCL", None), "__module__", None) == __name__:
         return  # a build with CUDA has one of its own, which this one replaces
-    group_numbers = itertools.count()
+    names = (f"devsan_simulation/{number}" for number in itertools.count())
 
     class NcclType(type):
         """A backend is an object of c10d's own class, told by its name."""
@@ -26,12 +26,14 @@ def extend(c10d, core):
             timeout = getattr(options, "_timeout", nccl_options.TIMEOUT)
             if isinstance(options, datetime.timedelta):
                 timeout = options
-            return make_backend(c10d, core, f"devsan_simulation/{next(group_numbers)}", store, rank, size, timeout)
+            gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
+            return over_gloo(c10d, core, next(names), gloo, store, "nccl")
 
     c10d.ProcessGroupNCCL = ProcessGroupNCCL
     c10d._DEFAULT_PG_NCCL_TIMEOUT = nccl_options.TIMEOUT
     extend_backend(c10d.Backend, ProcessGroupNCCL.Options)
     c10d.ProcessGroup.split_group = split_group(c10d, c10d.ProcessGroup.split_group)
+    c10d.ProcessGroup._register_backend = register_backend(c10d, core, names, c10d.ProcessGroup._register_backend)
 
 
 def extend_backend(backend, options):
@@ -85,16 +87,31 @@ def split_group(c10d, base_split):
     return split
 
 
-def make_backend(c10d, core, name, store, rank, size, timeout):
-    """c10d finds a process group by its name from C++ too: that is how the backend of one side reaches the other."""
+def register_backend(c10d, core, names, base_register):
+    """ProcessGroup._register_backend: one gloo serves both devices, and in a build for CPUs it crashes with CUDA tensors."""
+
+    def register(self, device, backend_type, backend=None):
+        if device.type != "cuda" or backend is None or backend.name() != "gloo" or is_simulated(backend):
+            return base_register(self, device, backend_type, backend)
+        # Under the type of the CPU's backend the group would use that one for both.
+        backend = over_gloo(c10d, core, next(names), backend, c10d.HashStore(), "gloo")
+        return base_register(self, device, c10d.ProcessGroup.BackendType.CUSTOM, backend)
+
+    def is_simulated(backend):
+        return type(backend) is c10d.Backend
+
+    return register
+
+
+def over_gloo(c10d, core, name, gloo, store, backend_name):
+    """A backend for CUDA over gloo. C++ finds a process group by its name: that is how the one reaches the other."""
     import torch
 
-    gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
-    group = c10d.ProcessGroup(store, rank, size)
+    group = c10d.ProcessGroup(store, gloo.rank(), gloo.size())
     group._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
     c10d._register_process_group(name, group)
     try:
-        core.wrap_backend(name)
+        core.wrap_backend(name, backend_name)
         return group._get_backend(torch.device("cuda"))
     finally:
         c10d._unregister_process_group(name)

@@ -12,7 +12,7 @@ OUT_OF_MEMORY = -2
 # The functions that may fail, and what they take besides the buffer for the reason.
 FALLIBLE = {
     "devsan_sim_resize_storage": [ctypes.c_void_p, ctypes.c_size_t],
-    "devsan_sim_wrap_backend": [ctypes.c_char_p],
+    "devsan_sim_wrap_backend": [ctypes.c_char_p, ctypes.c_char_p],
     "devsan_sim_begin_capture": [],
     "devsan_sim_end_capture": [ctypes.c_void_p],
     "devsan_sim_replay": [ctypes.c_void_p],
@@ -70,9 +70,9 @@ class Library:
         """`storage` is the address of a StorageImpl."""
         self.call("devsan_sim_resize_storage", storage, size)
 
-    def wrap_backend(self, group_name):
+    def wrap_backend(self, group_name, backend_name):
         """Gives the process group of that name, which has a CPU backend, a backend for CUDA over it."""
-        self.call("devsan_sim_wrap_backend", group_name.encode())
+        self.call("devsan_sim_wrap_backend", group_name.encode(), backend_name.encode())
 
     def is_capturing(self):
         return bool(self._is_capturing())
