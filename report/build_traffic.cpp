@@ -38,11 +38,24 @@ bool asks_for_number(const Frame& frame) {
   return text.ends_with(".item()") || text.ends_with(".tolist()");
 }
 
+// The innermost frame but those of torch's Python text for one operator or container, which hands on what it is given:
+// `self.experts[index]` of an nn.ModuleList, `x.split(sizes)`. None where no frame is known.
+const Frame* asking_frame(const Finding& finding) {
+  static constexpr std::string_view kHandOn[] = {"/torch/nn/modules/container.py", "/torch/nn/functional.py",
+                                                 "/torch/functional.py", "/torch/_tensor.py"};
+  const auto asking = std::ranges::find_if(finding.stack, [](const Frame& frame) {
+    return !frame.torch ||
+           std::ranges::none_of(kHandOn, [&](std::string_view file) { return frame.file.ends_with(file); });
+  });
+  return asking != finding.stack.end() ? &*asking : nullptr;
+}
+
 // `moves[action]`, `[pad] * count`, `range(count)`: Python takes the tensor for an index or a length, which nobody has
 // asked it for. Of what a line calls otherwise the program knows that it wants a number.
 bool takes_for_index(const Finding& finding) {
-  if (finding.op != "aten::item" || finding.stack.empty() || finding.stack.front().torch) return false;
-  const std::string_view text = call_text_of(finding.stack.front());
+  const Frame* asking = asking_frame(finding);
+  if (finding.op != "aten::item" || asking == nullptr || asking->torch) return false;
+  const std::string_view text = call_text_of(*asking);
   if (text.starts_with("range(")) return true;
   return !text.ends_with(')') && (text.ends_with(']') || text.find('*') != std::string_view::npos);
 }
@@ -89,6 +102,12 @@ void name_operands(Finding& finding, const trace::TrafficPayload& traffic) {
   find_in_call(finding);
 }
 
+// Torch's own code stands innermost, and only hands on what the program has given it.
+bool is_asked_by_program(const Finding& finding) {
+  const Frame* asking = asking_frame(finding);
+  return asking != nullptr && asking != &finding.stack.front() && !asking->torch && !asking->library;
+}
+
 Severity severity_of(Kind kind, const trace::TrafficPayload& traffic, const Finding& finding) {
   const bool foreign = (traffic.flags & trace::kForeignPlace) != 0;
   switch (kind) {
@@ -97,7 +116,8 @@ Severity severity_of(Kind kind, const trace::TrafficPayload& traffic, const Find
     case Kind::unpinned_async_copy:
       return foreign ? Severity::note : Severity::warning;
     case Kind::implicit_sync:
-      return foreign || finding.traffic->taker.empty() || !finding.where || asks_for_number(*finding.where)
+      return (foreign && !is_asked_by_program(finding)) || finding.traffic->taker.empty() || !finding.where ||
+                     asks_for_number(*finding.where)
                  ? Severity::note
                  : Severity::warning;
     default:

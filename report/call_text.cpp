@@ -110,6 +110,17 @@ bool has_keyword(std::string_view text, const std::vector<int>& depths) {
   return false;
 }
 
+// "x * y for x, y in pairs"
+bool has_word_for(std::string_view text) {
+  constexpr std::string_view kFor = " for ";
+  const auto depths = depths_of(text);
+  if (depths.empty()) return false;
+  for (std::size_t at = text.find(kFor); at != text.npos; at = text.find(kFor, at + 1)) {
+    if (depths[at] == 0) return true;
+  }
+  return false;
+}
+
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   const auto depths = depths_of(text);
@@ -177,6 +188,9 @@ std::optional<CallText> split_call(std::string_view text) {
   const std::string_view function = trimmed(text.substr(0, open));
   if (split_binary(function) || has_keyword(function, depths_of(function))) return std::nullopt;
 
+  const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+  // The commas of `sum(w * m for w, m in pairs)` part no arguments.
+  if (has_word_for(inside)) return std::nullopt;
   CallText call;
   call.subscript = text.back() == ']';
   call.receiver = function;
@@ -186,7 +200,7 @@ std::optional<CallText> split_call(std::string_view text) {
     while (dot > 0 && !(function[dot - 1] == '.' && function_depths[dot - 1] == 0)) --dot;
     call.receiver = dot == 0 ? std::string_view() : function.substr(0, dot - 1);
   }
-  for (const std::string_view part : split_at_commas(text.substr(open + 1, text.size() - open - 2))) {
+  for (const std::string_view part : split_at_commas(inside)) {
     call.arguments.push_back(call.subscript ? ArgumentText{"", part} : argument_of(part));
   }
   return call;

@@ -253,6 +253,40 @@ bool add_entry_of_module(const Inquiry& inquiry, std::size_t operand, const void
   return false;
 }
 
+// The only one in the function whose line made the operand, or copied it.
+std::optional<trace::Position> stored_where_made(const Inquiry& inquiry, std::size_t operand,
+                                                 const std::vector<Candidate>& candidates) {
+  const trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::Position site = runtime.recorder->site(made.site).user;
+  std::optional<trace::Position> found;
+  for (const Candidate& one : candidates) {
+    if (!same_function(one.at, site) || one.at.line < site.line) continue;
+    if (found && !same_line(*found, one.at)) return std::nullopt;
+    found = one.at;
+  }
+  return found;
+}
+
+// The same of a list that an object keeps which is no module: `for kept, p in zip(self.kept, params):`.
+void add_entry_of_object(const Inquiry& inquiry, std::size_t operand, const void* object) {
+  std::optional<Holding> list;
+  for (const Holding& holding : inquiry.search.holdings_of(object)) {
+    if (!is_entry(holding.link.kind)) continue;
+    for (const Holding& outer : inquiry.search.holdings_of(holding.holder)) {
+      if (outer.link.kind != LinkKind::attribute || is_torch_module(outer.holder)) continue;
+      if (list && (list->holder != outer.holder || !same_name(list->link.name, outer.link.name))) return;
+      list = outer;
+    }
+  }
+  if (!list) return;
+  const auto candidates = attribute_stores(inquiry, list->holder, list->link.name);
+  auto stored = choose(inquiry, operand, candidates);
+  if (!stored) stored = taken_as_loaded(inquiry, operand, candidates, list->link.name);
+  if (!stored) stored = stored_where_made(inquiry, operand, candidates);
+  if (!stored) return;
+  inquiry.found.add(trace::EvidenceKind::list_stored_at, operand, *stored, type_and(list->holder, written(list->link)));
+}
+
 // A variable that stands for an attribute, `bias = self.bias`, or for a part of one, `window = self.table[:n]`. Of
 // several holders none is sure to be meant.
 void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
@@ -260,6 +294,7 @@ void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
   const Holding* found = nullptr;
   std::vector<Holding> holdings = inquiry.search.holdings_of(object);
   if (inquiry.search.owner(object) == nullptr && add_entry_of_module(inquiry, operand, object)) return;
+  add_entry_of_object(inquiry, operand, object);
   if (holdings.empty()) holdings = inquiry.search.holdings_of_base(operand);
   for (const Holding& holding : holdings) {
     if (add_entry_of_global(inquiry, operand, holding)) return;

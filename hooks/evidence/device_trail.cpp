@@ -64,17 +64,23 @@ bool binds_in_loop(std::string_view statement, const std::string& name) {
   return false;
 }
 
-// `device_of(batch)`, `self.get_device()`: a function that is named for it computes a device.
-bool computes_device(std::string_view value) {
+// "self.get_device" of `self.get_device()`; empty for all that is more than to call a function.
+std::string function_called(std::string_view value) {
   const auto call = call_text(value);
   const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
-  if (!call || call->callee == "torch.device" || !std::ranges::all_of(call->callee, of_path)) return false;
-  return call->callee.substr(call->callee.rfind('.') + 1).find("device") != std::string::npos;
+  const bool plain = call && call->callee != "torch.device" && std::ranges::all_of(call->callee, of_path);
+  return plain ? call->callee : std::string();
+}
+
+// `device_of(batch)`, `self.get_device()`: a function that is named for it computes a device.
+bool computes_device(std::string_view value) {
+  const std::string function = function_called(value);
+  return function.substr(function.rfind('.') + 1).find("device") != std::string::npos;
 }
 
 // `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
-// "cuda", which is no number; or an attribute that says a device; or the weights of a model; or a function named for
-// it.
+// "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
+// model; or a function named for it.
 bool decides_place(std::string_view value) {
   if (asks_weights(value) || computes_device(value)) return true;
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
@@ -82,6 +88,7 @@ bool decides_place(std::string_view value) {
   }
   const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
   const std::string_view said = makes_device ? value.substr(13, value.size() - 14) : value;
+  if (value.ends_with(".device.type")) return true;
   const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
   return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
 }
@@ -288,12 +295,13 @@ std::optional<DeviceTrail::Stored> DeviceTrail::stored_variable(const std::strin
 
 // What a variable of the same function decides by itself: `place = "cuda" if x.is_cuda else "cpu"`, a literal without a
 // number; `device = self.device`; or `steps = torch.arange(n)`, which is made without a device and takes with it what
-// follows `steps.device`; or `device = pipe.device`.
+// follows `steps.device`; or `device = pipe.device`; or `device = self.resolve()`, by whatever call.
 std::optional<std::string> DeviceTrail::chosen_here(const std::string& name, Stop& stop) {
   if (enclosing_line(lines(file_), line_, "def ") == 0) return std::nullopt;
   auto stored = stored_variable(name);
   if (!stored) return std::nullopt;
-  if (!decides_place(stored->value)) {
+  const bool named_for_device = name.find("device") != name.npos && !function_called(stored->value).empty();
+  if (!named_for_device && !decides_place(stored->value)) {
     stop.object = object_asked(stored->value);
     auto made = made_above(name, kMaxComputed);
     if (made) stop.object.clear();

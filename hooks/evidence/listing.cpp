@@ -42,19 +42,22 @@ Listing::Found Listing::here(int line, std::string text) {
   return {position_at(frames_[frame_].file, line, qualified_function(lines(), line)), std::move(text)};
 }
 
+// A comprehension around the line goes before a loop around that; one in a hook that the line defines goes through
+// something else.
 std::optional<Listing::Found> Listing::find() {
-  const std::string source = loop_source();
-  return source.empty() ? std::nullopt : resolve(source);
-}
-
-// A comprehension around the line goes before a loop around that.
-std::string Listing::loop_source() {
-  std::string source = iterated(statement_at(lines(), line_));
-  if (!source.empty()) return source;
+  const int begin = line_;
+  const std::string drawn = iterated(statement_at(lines(), begin));
+  if (!drawn.empty()) {
+    if (auto found = resolve(drawn)) return found;
+  }
+  frame_ = 0;
+  steps_ = 0;
+  line_ = begin;
   const auto loop = loop_around(frames_[frame_]);
-  if (!loop) return "";
+  if (!loop || loop->line == begin) return std::nullopt;
   line_ = loop->line;
-  return iterated(statement_at(lines(), line_));
+  const std::string source = iterated(statement_at(lines(), line_));
+  return source.empty() ? std::nullopt : resolve(source);
 }
 
 std::optional<Listing::Found> Listing::resolve(std::string expression) {

@@ -35,7 +35,6 @@ class Listing {
   bool is_in(Scope scope, int line);
   std::optional<Found> stored_anywhere(const std::string& target, Scope scope);
   std::optional<Found> returned_by(const std::string& function);
-  std::string loop_source();
   Found here(int line, std::string text);
   const SourceLines& lines();
 

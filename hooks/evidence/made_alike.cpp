@@ -9,6 +9,11 @@
 #include "hooks/origins/lineage.h"
 #include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/runtime.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_loops.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -33,9 +38,95 @@ bool made_alike(const trace::LineageNode& one, const trace::LineageNode& other) 
   return other.how == trace::How::created && other.op == one.op && other.device == one.device && other.site == one.site;
 }
 
+bool computed_alike(const trace::LineageNode& one, const trace::LineageNode& other) {
+  return other.how == trace::How::derived && other.op == one.op && other.device == one.device && other.site == one.site;
+}
+
+// What a variable goes through that a comprehension draws: "batches" of `[self.model(batch) for batch in batches]`.
+// Empty for any other statement.
+std::string drawn_from(std::string_view statement, std::string_view variable) {
+  const std::size_t loop = statement.find(" for ");
+  if (statement.starts_with("for ") || loop == statement.npos) return "";
+  return has_word(loop_targets(statement.substr(loop + 1)), variable) ? unwrapped(iterated(statement)) : std::string();
+}
+
+std::string text_at(const trace::Position& at) {
+  SourceFiles files;
+  return statement_at(SourceLines(files.whole(at.file)), at.line);
+}
+
+// What the variable of a comprehension that runs in the frame goes through, in the function around.
+std::optional<Binding> drawn_binding(const Inquiry& inquiry, std::size_t operand, const Place& variable) {
+  const trace::Position at = waits_at(variable.frame);
+  const std::string drawn = drawn_from(text_at(at), text_of(variable.link.name));
+  if (drawn.empty()) return std::nullopt;
+  // Before CPython 3.12 a comprehension is a function of its own, which is called with what it goes through.
+  const std::string_view function = runtime.recorder->string(at.function);
+  const bool of_its_own = trace::function_around(function) != function;
+  const void* frame = of_its_own ? caller_of(variable.frame) : variable.frame;
+  return frame != nullptr ? binding_of(inquiry, operand, frame, drawn) : std::nullopt;
+}
+
+// The line that gave the operand's variable its value, or what a comprehension drew it from, by a call.
+std::optional<trace::Position> asked_at(const Inquiry& inquiry, std::size_t operand) {
+  std::uint32_t place = inquiry.search.sighting(operand).place;
+  if (place == kNoPlace) return std::nullopt;
+  while (!inquiry.search.is_root(place) && is_entry(inquiry.search.place(place).link.kind)) {
+    place = inquiry.search.place(place).parent;
+  }
+  if (!inquiry.search.is_root(place)) return std::nullopt;  // an attribute, which some object keeps
+  const Place& variable = inquiry.search.place(place);
+  auto bound = variable.frame != nullptr && variable.link.name != nullptr ? drawn_binding(inquiry, operand, variable)
+                                                                          : std::nullopt;
+  if (!bound) bound = binding_at(inquiry, operand, variable);
+  const bool by_call = bound && text_at(bound->at).find('(') != std::string::npos;
+  return by_call ? std::optional(bound->at) : std::nullopt;
+}
+
+// Whether it is this value, or what it was computed from, that the line has copied.
+bool is_move_of_itself(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved) {
+  return std::ranges::any_of(inquiry.found.records(), [&](const trace::EvidenceRecord& one) {
+    const bool copied =
+        one.kind == trace::EvidenceKind::copied_away || one.kind == trace::EvidenceKind::source_copied_at;
+    return copied && one.operand == operand && same_line(one.at, moved);
+  });
+}
+
+// A line that computes something of what the helper gave has asked for nothing.
+bool has_step_at(const Inquiry& inquiry, std::size_t operand, const trace::Position& at) {
+  bool found = false;
+  visit_steps(inquiry.operands[operand].lineage, [&](const trace::LineageNode& node) {
+    found = found || same_line(runtime.recorder->site(node.site).user, at);
+    return !found;
+  });
+  return found;
+}
+
+// What a helper has computed, another caller of it moves: the histories of the two meet in one line.
+void find_computed_alike(const Inquiry& inquiry, std::size_t operand) {
+  std::optional<trace::Position> moved;
+  trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  for (; made.how == trace::How::derived && !moved; made = runtime.recorder->lineage(made.parent)) {
+    if (is_running(inquiry.innermost, runtime.recorder->site(made.site).user)) continue;
+    visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& move) {
+      const bool to_there = move.how == trace::How::moved && inquiry.is_wanted(operand, move.device);
+      if (moved || !to_there || !computed_alike(made, runtime.recorder->lineage(move.parent))) return;
+      moved = runtime.recorder->site(move.site).user;
+    });
+  }
+  if (!moved || moved->line == 0 || is_running(inquiry.innermost, *moved) ||
+      is_move_of_itself(inquiry, operand, *moved))
+    return;
+  const auto asked = asked_at(inquiry, operand);
+  if (!asked || has_step_at(inquiry, operand, *asked)) return;
+  inquiry.found.add(trace::EvidenceKind::computed_alike_moved_at, operand, *moved, "");
+  inquiry.found.add(trace::EvidenceKind::asked_apart_at, operand, *asked, "");
+}
+
 }  // namespace
 
 void find_made_alike(const Inquiry& inquiry, std::size_t operand) {
+  find_computed_alike(inquiry, operand);
   const trace::LineageId origin = origin_of(inquiry.operands[operand].lineage);
   const trace::LineageNode made = runtime.recorder->lineage(origin);
   if (made.how != trace::How::created || made.device != inquiry.operands[operand].device || made.calls == 0) return;

@@ -320,7 +320,24 @@ void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
   inquiry.found.add(trace::EvidenceKind::model_spread, operand, {}, type_name(root));
 }
 
+namespace {
+
+// `functional_call(template, weights, x)` lends a module the tensors of a dictionary for one call.
+bool is_lent(const Inquiry& inquiry, std::size_t operand) {
+  const std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace || !is_entry(inquiry.search.place(at).link.kind)) return false;
+  const void* frame = inquiry.innermost;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    const void* code = frame_code(frame);
+    if (code != nullptr && is_name(field<const void*>(code, code_members.name), "_functional_call")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void find_modules(const Inquiry& inquiry, std::size_t operand) {
+  if (is_lent(inquiry, operand)) return;
   const void* tensor = inquiry.viewed_by(operand);
   const Holding* owner = inquiry.search.owner(tensor);
   if (owner == nullptr) return;

@@ -423,21 +423,4 @@ void find_moved_siblings(const Inquiry& inquiry, std::size_t operand) {
   find_among_holders(inquiry, operand, wanted, object, holders_of_ancestor(inquiry, ancestor));
 }
 
-void find_ancestor(const Inquiry& inquiry, std::size_t operand) {
-  const Sighting& sighting = inquiry.search.sighting(operand);
-  const Ancestor& ancestor = inquiry.search.ancestor(operand);
-  const bool kept = sighting.place != kNoPlace && !sighting.base && !inquiry.search.is_root(sighting.place);
-  if (kept || ancestor.place == kNoPlace || !ancestor.certain) return;
-  const Place& place = inquiry.search.place(ancestor.place);
-  trace::Position at{};
-  if (place.link.kind == LinkKind::attribute) {
-    const void* holder = inquiry.search.place(place.parent).object;
-    at = attribute_store(inquiry, operand, holder, place.link.name).value_or(at);
-  } else if (inquiry.search.is_root(ancestor.place)) {
-    const auto binding = binding_at(inquiry, operand, place);
-    if (binding) at = binding->at;
-  }
-  inquiry.found.add(trace::EvidenceKind::computed_from, operand, at, inquiry.search.path_to(ancestor.place));
-}
-
 }  // namespace devsan::hooks

@@ -6,10 +6,12 @@
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
 #include "hooks/source/file_lines.h"
 #include "hooks/source/python_calls.h"
+#include "hooks/source/python_loops.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
 
@@ -19,9 +21,13 @@ namespace {
 
 constexpr int kMaxVariables = 3;
 
-// Its newest step is how torch.load() makes what it reads: nothing was done with it since.
-bool is_as_loaded(const trace::OperandRecord& operand) {
-  const trace::LineageNode node = runtime.recorder->lineage(operand.lineage);
+// The newest step of what is kept, which the operand is or was computed from, is how torch.load() makes what it reads:
+// nothing was done with it since.
+bool is_as_loaded(const Inquiry& inquiry, std::size_t operand) {
+  const Sighting& sighting = inquiry.search.sighting(operand);
+  const c10::StorageImpl* kept = sighting.base && sighting.tensor != nullptr ? storage_of(sighting.tensor) : nullptr;
+  const trace::LineageNode node =
+      runtime.recorder->lineage(kept != nullptr ? origin_table().find(kept) : inquiry.operands[operand].lineage);
   if (node.how != trace::How::created) return false;
   const std::string_view file = runtime.recorder->string(runtime.recorder->site(node.site).innermost.file);
   return file.ends_with("/torch/_utils.py") || file.ends_with("/torch/serialization.py");
@@ -41,10 +47,11 @@ std::string target_with(std::string_view statement, const std::string& name) {
   return std::string(statement.substr(begin, at + attribute.size() - begin));
 }
 
-// "state" of `state["best"]`, `state["loop"].get("best")` and `state.pop("best") if state else None`; empty for what is
-// more than to take an entry.
+// "state" of `state["best"]`, `list(state["best"])`, `state["loop"].get("best")` and `state.pop("best") if state else
+// None`; empty for what is more than to take an entry.
 std::string container_of_entry(std::string_view value) {
-  value = trimmed(value.substr(0, value.find(" if ")));
+  const std::string itself = unwrapped(trimmed(value.substr(0, value.find(" if "))));
+  value = itself;
   const std::size_t begin = std::min(value.find_first_of("[."), value.size());
   const std::string container(value.substr(0, begin));
   if (begin == value.size() || !is_identifier(container) || container == "self") return "";
@@ -80,7 +87,7 @@ bool takes_entry(const SourceLines& lines, int line, std::string value, int vari
 
 std::optional<trace::Position> taken_as_loaded(const Inquiry& inquiry, std::size_t operand,
                                                const std::vector<Candidate>& candidates, const void* name) {
-  if (candidates.empty() || !is_as_loaded(inquiry.operands[operand])) return std::nullopt;
+  if (candidates.empty() || !is_as_loaded(inquiry, operand)) return std::nullopt;
   FileLines files;
   std::optional<trace::Position> found;
   for (const Candidate& one : candidates) {

@@ -37,7 +37,8 @@ ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::s
       sightings_(records.size()),
       parents_(records.size()),
       histories_(records.size()),
-      ancestors_(records.size()) {
+      ancestors_(records.size()),
+      kept_ancestors_(records.size()) {
   places_.reserve(1024);
   learn_tensor_layout();
   const trace::Position here = runtime.recorder->site(site).user;
@@ -173,6 +174,14 @@ void ObjectSearch::note_history(std::size_t operand) {
   }
 }
 
+void Ancestor::meet(const Ancestor& other) noexcept {
+  if (place == kNoPlace || other.steps < steps) {
+    *this = other;
+  } else if (other.steps == steps && other.storage != storage) {
+    certain = false;
+  }
+}
+
 // Equal histories are one node, so two tensors may share it: then neither is sure to be meant.
 void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor,
                                      trace::LineageId tag) {
@@ -182,12 +191,8 @@ void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, c
   if (step == history.end()) return;
   const auto steps = static_cast<std::size_t>(step - history.begin());
   const c10::StorageImpl* storage = storage_of(tensor);
-  Ancestor& known = ancestors_[operand];
-  if (known.place == kNoPlace || steps < known.steps) {
-    known = {place, steps, storage, true};
-  } else if (steps == known.steps && storage != known.storage) {
-    known.certain = false;
-  }
+  ancestors_[operand].meet({place, steps, storage, true});
+  if (places_[place].link.kind == LinkKind::attribute) kept_ancestors_[operand].meet({place, steps, storage, true});
 }
 
 bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {

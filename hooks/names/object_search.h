@@ -51,6 +51,9 @@ struct Ancestor {
   std::size_t steps = 0;  // of its history, from the operand back
   const c10::StorageImpl* storage = nullptr;
   bool certain = true;  // no other tensor has the same history
+
+  // Another tensor with a history of that kind was met: the nearer one stays.
+  void meet(const Ancestor& other) noexcept;
 };
 
 // Is told of every tensor that a search comes to.
@@ -84,6 +87,8 @@ class ObjectSearch final : public LinkVisitor {
   bool complete() const { return !full(); }  // nothing was left out for want of room
   const Sighting& sighting(std::size_t operand) const { return sightings_[operand]; }
   const Ancestor& ancestor(std::size_t operand) const { return ancestors_[operand]; }
+  // The nearest of those that an attribute keeps.
+  const Ancestor& kept_ancestor(std::size_t operand) const { return kept_ancestors_[operand]; }
   const Place& place(std::uint32_t index) const { return places_[index]; }
   bool is_root(std::uint32_t index) const { return places_[index].parent == index; }
   // "self.layers[3].weight"
@@ -146,6 +151,7 @@ class ObjectSearch final : public LinkVisitor {
   std::vector<std::array<trace::LineageId, kMaxParents>> parents_;    // the values that a temporary was made from
   std::vector<std::array<trace::LineageId, kMaxHistory>> histories_;  // without the operand's own node
   std::vector<Ancestor> ancestors_;
+  std::vector<Ancestor> kept_ancestors_;
   std::vector<Place> places_;
   std::unordered_set<const void*> seen_;
   std::unordered_map<const void*, Holding> children_;                  // modules that are children of others

@@ -2,6 +2,8 @@
 
 #include <ATen/SequenceNumber.h>
 
+#include <string_view>
+
 #include "hooks/meetings/meeting.h"
 #include "hooks/operators/operator_table.h"
 #include "hooks/origins/backward.h"
@@ -224,17 +226,32 @@ void OutermostCall::took_copy(const c10::TensorImpl* result) noexcept {
   if (vacancy != nullptr && id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 
+namespace {
+
+// Whether torch made the tensor itself in the same call, with nothing in it, to give it the storage: _rebuild_tensor()
+// of torch.load, and torch.asarray(), by which safetensors hands out what it has read. A storage that the program
+// itself gives to a tensor may come from anywhere.
+bool makes_tensor_of_storage(const ThreadState& state) noexcept {
+  const trace::Position innermost = runtime.recorder->site(state.outer.site.id).innermost;
+  if (runtime.recorder->string(innermost.file).ends_with("/torch/_utils.py")) {
+    return runtime.recorder->string(innermost.function) == "_rebuild_tensor";
+  }
+  if (state.ring == nullptr) return false;
+  const trace::RingEntry& before =
+      state.ring->entries[(state.ring_index + trace::kRingEntries - 2) % trace::kRingEntries];
+  const OperatorText* op = operator_text(before.op);
+  return before.site == state.outer.site.id && op != nullptr && std::string_view(op->name) == "aten::empty";
+}
+
+}  // namespace
+
 void OutermostCall::took_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(tensor);
   if (storage == nullptr || !tells_when_it_dies(storage)) return;
   auto* vacancy = origin_table().vacancy(storage);
   if (vacancy == nullptr) return;
   if (!whole_site_) find_call_site(state_, true);
-  const trace::Position innermost = runtime.recorder->site(state_.outer.site.id).innermost;
-  if (!runtime.recorder->string(innermost.file).ends_with("/torch/_utils.py") ||
-      runtime.recorder->string(innermost.function) != "_rebuild_tensor") {
-    return;  // the program's own storage: where it comes from is not known
-  }
+  if (!makes_tensor_of_storage(state_)) return;
   tag(vacancy, storage, trace::LineageId::none, TensorFields::device(tensor), trace::How::created);
 }
 

@@ -143,7 +143,8 @@ trace::TrafficPayload* write(const ThreadState& state, Event event,
   if (event.kind == trace::TrafficKind::unpinned_copy && event.cause == trace::SiteId::none) {
     event.cause = loader_site(operands, frames);
   }
-  if (event.kind == trace::TrafficKind::wait && !is_foreign(event.site)) event.cause = loop_site(event.site.id);
+  const bool by_program = (event.site.marks & kLibraryCode) == 0;
+  if (event.kind == trace::TrafficKind::wait && by_program) event.cause = loop_site(event.site.id);
   trace::TrafficPayload fixed{};
   fixed.bytes = event.bytes;
   fixed.steps = 1;
@@ -418,7 +419,6 @@ void WatchedCall::took_number(const at::Tensor& tensor) const noexcept {
   trace::TrafficPayload* number =
       count_wait(implementation(tensor), TensorFields::dtype(implementation(tensor)).itemsize());
   if (number == nullptr || number->repeats >= kLooks || number->taker != trace::OperatorId::none) return;
-  if ((number->flags & trace::kForeignPlace) != 0) return;
   const void* thread = python_thread(state_);
   if (name_of(op_) != "aten::item" || thread == nullptr) return;
   state_.number_frame = innermost_frame(current_frame(thread));
@@ -433,8 +433,7 @@ void WatchedCall::took_value(const at::Tensor& value) const noexcept {
   const c10::TensorImpl* number = implementation(value);
   if (!watched_ || nested_ || !is_cuda(number)) return;
   trace::TrafficPayload* counted = count_wait(number, TensorFields::dtype(number).itemsize());
-  const bool told = counted == nullptr || counted->taker != trace::OperatorId::none;
-  if (!told && (counted->flags & trace::kForeignPlace) == 0) trace::Recorder::set_taker(counted, op_);
+  if (counted != nullptr && counted->taker == trace::OperatorId::none) trace::Recorder::set_taker(counted, op_);
 }
 
 void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept {

@@ -181,12 +181,13 @@ std::optional<Explanation> told_by_constructor(const Pair& pair, const Finding& 
 // the machine instead of them.
 std::optional<Explanation> where_a_gpu_exists(const Pair& pair, const Finding& finding) {
   const LineageStep* made = made_here(pair.wanted, finding);
+  if (made == nullptr || is_beginning(made->at)) return std::nullopt;
   const Evidence* asked = place_of(pair.wanted, trace::EvidenceKind::device_from, finding);
-  if (made == nullptr || asked == nullptr || is_beginning(made->at) || !same_function(asked->at, made->at)) {
-    return std::nullopt;
-  }
-  const bool of_machine = asked->at.statement().find("is_available()") != std::string::npos;
-  if (!of_machine || is_weight(pair.odd) || place_of(pair.odd, trace::EvidenceKind::given_at, finding) == nullptr) {
+  if (asked != nullptr && !same_function(asked->at, made->at)) return std::nullopt;
+  // `device=get_device()`
+  if (asked == nullptr) asked = place_of(pair.wanted, trace::EvidenceKind::handed_back_at, finding);
+  if (asked == nullptr || asked->at.statement().find("is_available()") == std::string::npos) return std::nullopt;
+  if (is_weight(pair.odd) || place_of(pair.odd, trace::EvidenceKind::given_at, finding) == nullptr) {
     return std::nullopt;
   }
   return Explanation{

@@ -2,6 +2,7 @@
 // each computes; what is missing is the move between them, in the line that hands the value on.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/statement_lines.h"
 #include "report/statement_text.h"
@@ -52,7 +53,9 @@ const Frame* handed_on(const Operand& odd, const LineageStep& move, const Findin
     if (&step == &move) break;
     if (is_changeable(step.at, finding) && !made_in_failing_call(step, finding)) return &step.at;
   }
-  return bound != nullptr && !same_line(bound->at, *finding.where) ? &bound->at : nullptr;
+  // `for stop in self.stops:` only goes through what an object keeps.
+  const bool kept = evidence_of(odd, trace::EvidenceKind::list_stored_at) != nullptr;
+  return bound != nullptr && !kept && !same_line(bound->at, *finding.where) ? &bound->at : nullptr;
 }
 
 Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pair& pair, const Finding& finding) {
@@ -103,6 +106,32 @@ const Frame* made_for_use(const Pair& pair, const Frame& crossing, const Finding
   return makes ? &bound->at : nullptr;
 }
 
+// `logits = model(ids)`, and then `process(ids, logits)`: a model that lies on several devices gives its output on its
+// last one, and who has called it goes on with that beside what the model was given.
+std::optional<Explanation> left_by_spread_model(const Pair& pair, const Evidence& crossing, const Finding& finding) {
+  const Evidence* model = evidence_of(pair.odd, trace::EvidenceKind::model_spread);
+  if (model == nullptr || is_weight(pair.wanted)) return std::nullopt;
+  const auto gives_input = [&](const Evidence& one) {
+    const bool bound = one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::perhaps_bound_at;
+    return bound && same_function(one.at, crossing.at) && one.at.line < crossing.at.line &&
+           is_changeable(one.at, finding) && find_name(one.at.statement(), crossing.text) != std::string_view::npos;
+  };
+  // What a call hands back stands behind the line that calls.
+  const auto by_model = [&](const Evidence& line, const Evidence& back) {
+    return gives_input(line) && back.kind == trace::EvidenceKind::handed_back_at && class_of(back.at) == model->text;
+  };
+  const auto output = std::ranges::adjacent_find(pair.wanted.evidence, by_model);
+  if (output == pair.wanted.evidence.end()) return std::nullopt;
+  const std::string device = crossing.text + ".device";
+  const std::string edit = assigned_after_move(output->at, device);
+  return Explanation{cause_at(output->at, pair.wanted,
+                              "`" + model->text + "` lies on several devices. It takes `" + crossing.text + "` from " +
+                                  pair.odd.device + ", and `" + output->text + "`, which it gives here, is on " +
+                                  pair.wanted.device + ": " + short_place(crossing.at) + " goes on with both."),
+                     Fix{output->at.file, output->at.line,
+                         "Bring the output to where its input is" + (edit.empty() ? "" : ": `" + edit + "`") + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -113,6 +142,7 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (crossing != nullptr) {
+    if (auto output = left_by_spread_model(*pair, *crossing, finding)) return output;
     if (const Frame* made = made_for_use(*pair, crossing->at, finding)) {
       return handed_over_at(*made, move, *pair, finding);
     }

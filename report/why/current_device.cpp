@@ -14,11 +14,19 @@
 namespace devsan::report::why {
 namespace {
 
-// `x.cuda()`, `fill(n, device="cuda")`
+// `x.cuda()`, `fill(n, device="cuda")`; but not `torch.device("cuda", 1)`.
 bool means_current(const Frame& place) {
   const std::string call = call_at(place);
-  const auto stands = [&](std::string_view bare) { return call.find(bare) != call.npos; };
-  return stands(".cuda()") || stands("\"cuda\"") || stands("'cuda'");
+  const auto stands_bare = [&](std::string_view literal) {
+    constexpr std::string_view kDevice = "device(";
+    for (std::size_t at = call.find(literal); at != call.npos; at = call.find(literal, at + 1)) {
+      const bool numbered =
+          std::string_view(call).substr(0, at).ends_with(kDevice) && call.compare(at + literal.size(), 1, ",") == 0;
+      if (!numbered) return true;
+    }
+    return false;
+  };
+  return stands_bare(".cuda()") || stands_bare("\"cuda\"") || stands_bare("'cuda'");
 }
 
 // `model.cuda()`, beside what was taken to a device that is named: the model was to go there, too.
@@ -50,6 +58,12 @@ const Frame* parts_from(const Operand& operand, const Operand& other, const Find
   return nullptr;
 }
 
+// `weights = load_adapter(path)`: a library takes an accelerator by itself, and the call says none.
+bool is_chosen_by_library(const LineageStep& arrival) {
+  return !arrival.within.empty() && arrival.device != "cpu" && !names_device(arrival.at) &&
+         !is_device_of_value(arrival.within.front());
+}
+
 // Where a tensor, no module, was put on the current GPU; or a call left the device at a default that means it.
 struct Put {
   const Frame* at = nullptr;
@@ -64,23 +78,27 @@ Put on_current_device(const Operand& operand, const Finding& finding) {
   if (decided && is_final(*decided) && means_current(decided->at)) return {&decided->at, ""};
   const LineageStep* arrival = arrival_of(operand);
   if (arrival == nullptr || !is_changeable(arrival->at, finding) || moves_module(*arrival)) return {};
+  if (is_chosen_by_library(*arrival)) return {&arrival->at, ""};
   if (means_current(arrival->at)) return {&arrival->at, ""};
   return {};
 }
 
-// `where = "cuda" if x.is_cuda else "cpu"`: of a tensor's device this asks for the type alone.
-std::optional<Explanation> type_alone_asked(const Pair& pair, const Finding& finding) {
-  const LineageStep* arrival = arrival_of(pair.odd);
-  const auto decided = decision_of(pair.odd, trace::EvidenceKind::device_from, finding);
-  if (!decided || arrival == nullptr || moves_module(*arrival)) return std::nullopt;
+// `where = "cuda" if x.is_cuda else "cpu"`, `where = layer.weight.device.type`: of a tensor's device this asks for the
+// type alone. A module that goes back by that comes from the other device.
+std::optional<Explanation> type_alone_asked(const Operand& there, const Operand& other, const Finding& finding) {
+  const LineageStep* arrival = arrival_of(there);
+  const auto decided = decision_of(there, trace::EvidenceKind::device_from, finding);
+  if (!decided || arrival == nullptr) return std::nullopt;
   const std::string& text = decided->at.statement();
   const auto stands = [&](std::string_view part) { return text.find(part) != text.npos; };
-  const bool asks = stands(".is_cuda") || stands(".device.type");
-  if (!asks || (!stands("\"cuda\"") && !stands("'cuda'"))) return std::nullopt;
-  return Explanation{cause_at(decided->at, pair.odd,
+  const bool type = keeps_type_alone(*decided);
+  const bool literal = (stands(".is_cuda") || stands(".device.type")) && (stands("\"cuda\"") || stands("'cuda'"));
+  if (!type && !literal) return std::nullopt;
+  if (moves_module(*arrival) && (!type || !was_on(there, other.device))) return std::nullopt;
+  return Explanation{cause_at(decided->at, there,
                               "This line asks a tensor whether it is on a GPU, and not on which: `" + decided->name +
-                                  "` means the one that is current, so " + mention(pair.odd) + " comes to " +
-                                  pair.odd.device + ". What it meets is on " + pair.wanted.device + "."),
+                                  "` means the one that is current, so " + mention(there) + " comes to " +
+                                  there.device + ". What it meets is on " + other.device + "."),
                      Fix{decided->at.file, decided->at.line, "Take the whole device of that tensor: `.device`."}};
 }
 
@@ -151,7 +169,8 @@ std::optional<Explanation> current_device(const Finding& finding) {
   if (const Frame* moved = model_on_current_device(pair->wanted, pair->odd, finding)) {
     return model_to_name(*moved, *pair);
   }
-  if (auto asked = type_alone_asked(*pair, finding)) return asked;
+  if (auto asked = type_alone_asked(pair->odd, pair->wanted, finding)) return asked;
+  if (auto asked = type_alone_asked(pair->wanted, pair->odd, finding)) return asked;
   const Put odd = on_current_device(pair->odd, finding);
   const Put wanted = on_current_device(pair->wanted, finding);
   if ((odd.at == nullptr) == (wanted.at == nullptr)) return std::nullopt;

@@ -20,12 +20,17 @@ bool is_loop(const Frame& place) {
   return statement_of(place.statement()).starts_with("for ");
 }
 
+bool is_by_loader(const LineageStep& step) {
+  return step.innermost.file.find("/torch/utils/data/") != std::string::npos;
+}
+
 // Made while a loop of the function asked for its next turn: by a loader, or by what the loop goes through.
 const Frame* drawn_by_loop(const Operand& odd, const LineageStep& arrival, const Frame& taken) {
   if (const Evidence* loop = evidence_of(odd, trace::EvidenceKind::taken_in_loop_at)) return &loop->at;
   for (const LineageStep& step : odd.lineage) {
     const bool by_library = !same_line(step.innermost, step.at);
     if (by_library && is_loop(step.at) && same_function(step.at, taken)) return &step.at;
+    if (is_by_loader(step) && same_line(step.at, taken)) return &step.at;  // `x, _ = next(iter(loader))`
   }
   if (arrival.calls.empty()) return nullptr;
   const Frame& caller = arrival.calls.front();
@@ -58,10 +63,6 @@ bool is_made_of_data(const Operand& odd, const Frame& taken, const Finding& find
 // Whether a line goes through something, by a loop or in a comprehension.
 bool goes_through(const Frame& place) {
   return is_loop(place) || place.statement().find(" for ") != std::string::npos;
-}
-
-bool is_by_loader(const LineageStep& step) {
-  return step.innermost.file.find("/torch/utils/data/") != std::string::npos;
 }
 
 // The line that a DataLoader gave to what is made by a step: its own code, or a function that it calls.

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/wording.h"
 
@@ -19,6 +20,11 @@ std::optional<Decision> decision_of(const Operand& operand, trace::EvidenceKind 
   if (stored && is_constructor(last->at) && !names_device_itself(last->at)) return std::nullopt;
   const std::size_t equals = std::min(last->text.find('='), last->text.size());
   return Decision{last->at, last->text.substr(0, equals), last->text.substr(std::min(equals + 1, last->text.size()))};
+}
+
+bool keeps_type_alone(const Decision& decision) {
+  const auto assigned = split_assignment(decision.at.statement());
+  return assigned && assigned->value.ends_with(".device.type");
 }
 
 const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind kind, const Finding& finding) {

@@ -32,6 +32,8 @@ const Evidence* device_given_beside(const LineageStep& made, const Operand& othe
 
 // Whether the line says the device in so many words, or leaves it at its default, rather than handing it on.
 bool is_final(const Decision& decision);
+// `where = layer.weight.device.type`, which says no number.
+bool keeps_type_alone(const Decision& decision);
 // An entry of a dictionary of settings, which is made in this line.
 bool is_entry(const Decision& decision);
 // Whether a name, or an expression, says a device: "device", "gpu", "rank".

@@ -188,8 +188,7 @@ bool makes_object(const Frame& place) {
 }
 
 bool is_constructor(const Frame& place) {
-  return place.function.ends_with("__init__") || place.function.ends_with("__post_init__") ||
-         place.function == "<module>";
+  return makes_object(place) || place.function == "<module>";
 }
 
 const Frame& made_by_call(const LineageStep& made) {
@@ -233,7 +232,8 @@ bool moves_module(const LineageStep& move) {
 }
 
 bool joins_entries(const LineageStep& step) {
-  constexpr std::array<std::string_view, 5> kJoins = {"stack", "cat", "hstack", "vstack", "column_stack"};
+  constexpr std::array<std::string_view, 6> kJoins = {"stack",  "cat",          "hstack",
+                                                      "vstack", "column_stack", "pad_sequence"};
   return step.how == trace::How::derived &&
          std::ranges::find(kJoins, trace::operator_base_name(step.op)) != kJoins.end();
 }
@@ -269,8 +269,16 @@ const Evidence* called_before_move(const Operand& operand, const Finding& findin
 }
 
 bool is_load(const LineageStep& step) {
-  return step.innermost.file.ends_with("/torch/serialization.py") ||
+  return step.innermost.file.ends_with("/torch/serialization.py") || is_load_of_safetensors(step) ||
          call_at(step.at).find("torch.load(") != std::string::npos;
+}
+
+bool is_load_of_safetensors(const LineageStep& step) {
+  // It gives torch.asarray() a storage, in its own code or, without a Python frame, in `file.get_tensor(key)`.
+  const bool by_storage = step.how == trace::How::created && step.op == "aten::set_.source_Storage";
+  const auto is_its_own = [](const Frame& frame) { return frame.file.find("/safetensors/") != std::string::npos; };
+  return by_storage && (is_its_own(step.innermost) || std::ranges::any_of(step.within, is_its_own) ||
+                        call_at(step.at).find(".get_tensor(") != std::string::npos);
 }
 
 bool is_made_after(const Operand& made, const Frame& place) {

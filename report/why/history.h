@@ -120,6 +120,8 @@ const LineageStep* list_made_above(const Operand& operand, const Finding& findin
 const Evidence* called_before_move(const Operand& operand, const Finding& finding);
 // Whether it is how `torch.load` makes what it reads.
 bool is_load(const LineageStep& step);
+// Whether it was read from a file by safetensors, which puts it on the CPU unless it is told a device.
+bool is_load_of_safetensors(const LineageStep& step);
 bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 // Whether other weights of the model around it are known to be on another device.

@@ -14,12 +14,41 @@ bool is_index(const Operand& operand) {
   return operand.arg.starts_with("indices[");
 }
 
-// Where the failing function takes the index out of something; else the line that uses it.
+// Where the failing function takes the index out of something; else the line that uses it. What an autograd Function
+// has saved, its forward made.
 const Frame& taken_at(const Operand& index, const Finding& finding) {
   const Evidence* bound = place_of(index, trace::EvidenceKind::bound_at, finding);
+  const LineageStep* arrival = arrival_of(index);
+  const bool saved = bound != nullptr && bound->at.statement().find(".saved_tensors") != std::string::npos;
+  if (saved && arrival != nullptr && class_of(arrival->at) == class_of(*finding.where)) return arrival->at;
   const bool takes = bound != nullptr && same_function(bound->at, *finding.where) &&
                      split_assignment(bound->at.statement()) && only_takes_apart(bound->at.statement());
   return takes ? bound->at : *finding.where;
+}
+
+// `inside = nonzero(batch["mask"])`, in a function that picks by it from a script's images, which it is given, too:
+// what it computes itself is what it can bring to them.
+std::optional<Explanation> found_in_given(const Pair& pair, const Finding& finding) {
+  const auto is_here = [&](const Frame& place) { return same_function(place, *finding.where); };
+  const bool given = pair.odd.is == trace::NameKind::local && !is_weight(pair.odd) && !pair.odd.lineage.empty() &&
+                     pair.odd.lineage.front().how == trace::How::created &&
+                     pair.odd.lineage.front().at.function == "<module>";
+  if (!given || pair.wanted.lineage.empty() || is_here(pair.wanted.lineage.back().at)) return std::nullopt;
+  const LineageStep* found = nullptr;
+  for (const LineageStep& step : pair.wanted.lineage) {
+    if (step.how == trace::How::derived && is_here(step.at) && !made_in_failing_call(step, finding)) found = &step;
+  }
+  if (found == nullptr || !is_changeable(found->at, finding) || finding.where->function == "<module>") {
+    return std::nullopt;
+  }
+  const std::string edit = assigned_after_move(found->at, "'cpu'");
+  return Explanation{
+      cause_at(found->at, pair.wanted,
+               "This line computes " + mention(pair.wanted) + ", or what that is taken from, on " +
+                   spoken_device(pair.wanted.device) + ". It picks from " + mention(pair.odd) +
+                   ", which this function is given on the CPU."),
+      Fix{found->at.file, found->at.line,
+          "Bring the index to what it picks from" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
 }
 
 }  // namespace
@@ -28,8 +57,12 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || is_index(pair->odd) || !is_index(pair->wanted)) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
-  const bool here = move != nullptr && same_function(move->at, *finding.where) && names_device_itself(move->at);
-  if (!here || !on_accelerator(pair->wanted)) return std::nullopt;
+  if (!on_accelerator(pair->wanted)) return std::nullopt;
+  if (move == nullptr) return found_in_given(*pair, finding);
+  const bool in_forward = finding.where->function.ends_with(".backward") &&
+                          move->at.function == std::string(class_of(*finding.where)) + ".forward";
+  const bool here = (same_function(move->at, *finding.where) || in_forward) && names_device_itself(move->at);
+  if (!here) return std::nullopt;
   const Frame& place = taken_at(pair->wanted, finding);
   if (!is_changeable(place, finding)) return std::nullopt;
   const std::string edit = assigned_after_move(place, "'cpu'");

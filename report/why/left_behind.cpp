@@ -50,13 +50,30 @@ bool is_computed_by_layer(const LineageStep& step) {
   return std::ranges::find(kLayers, trace::operator_base_name(step.op)) != kLayers.end();
 }
 
+bool takes_copy(const LineageStep& step) {
+  constexpr std::array<std::string_view, 7> kCopies = {"clone", "detach",     "to",          "_to_copy",
+                                                       "copy_", "contiguous", "storage_copy"};
+  return std::ranges::find(kCopies, trace::operator_base_name(step.op)) != kCopies.end();
+}
+
 // Whether it is another value than the one that both began as: `weight.square() > limit`.
 bool is_computed(const Operand& odd, std::size_t shared) {
-  constexpr std::array<std::string_view, 6> kCopies = {"clone", "detach", "to", "_to_copy", "copy_", "contiguous"};
-  const auto copies = [&](const LineageStep& step) {
-    return std::ranges::find(kCopies, trace::operator_base_name(step.op)) != kCopies.end();
-  };
-  return !std::all_of(odd.lineage.begin(), odd.lineage.end() - static_cast<std::ptrdiff_t>(shared), copies);
+  return !std::all_of(odd.lineage.begin(), odd.lineage.end() - static_cast<std::ptrdiff_t>(shared), takes_copy);
+}
+
+// A library keeps what it has computed of a model, as predictions of a Gaussian process, and the model moves.
+std::optional<Explanation> result_in_library(const Pair& pair, const LineageStep& move, const Finding& finding) {
+  const LineageStep& newest = pair.odd.lineage.front();
+  const bool kept = !is_changeable(newest.at, finding) && !made_in_failing_call(newest, finding);
+  if (!kept || !moves_module(move) || !is_changeable(move.at, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(move.at, pair.odd,
+               "This line moves what " + mention(pair.odd) + " was computed from to " + pair.wanted.device + ". " +
+                   short_place(newest.at) + " had computed that before, on " + spoken_device(pair.odd.device) +
+                   ", and it was kept."),
+      Fix{move.at.file, move.at.line,
+          "Move it before anything is computed with it; or have the library forget what it keeps of it, after this "
+          "line."}};
 }
 
 // A copy taken before the original moved on: the line that took it.
@@ -71,6 +88,10 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
   if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken) || begins_value(taken)) return std::nullopt;
   if (evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr && is_computed(pair.odd, shared)) {
     return std::nullopt;
+  }
+  // Both are results, each of what the one value was then: no copy was taken.
+  if (is_computed(pair.odd, shared) && is_computed(pair.wanted, shared) && !takes_copy(taken)) {
+    return result_in_library(pair, *move, finding);
   }
   // What an object keeps of something that it has computed is a result of then, and no copy.
   if (is_computed(pair.odd, shared) && evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr &&
@@ -142,6 +163,24 @@ std::optional<Explanation> old_name_given(const Evidence& copy, const Pair& pair
       Fix{place.file, place.line, "Give `" + name + "` instead of `" + given->text + "`."}};
 }
 
+// `interpolate(u, self._matrix)`: a call gives the plain attribute that a buffer was registered from.
+std::optional<Explanation> old_attribute_given(const Evidence& copy, const Pair& pair, const Finding& finding) {
+  const auto given = std::ranges::find_if(pair.odd.evidence, [&](const Evidence& one) {
+    return one.kind == trace::EvidenceKind::given_at && is_changeable(one.at, finding) &&
+           one.text.starts_with("self.") && !same_line(one.at, copy.at);
+  });
+  if (given == pair.odd.evidence.end()) return std::nullopt;
+  const Frame place = line_of_argument(given->at, given->text);
+  return Explanation{cause_at(place, pair.odd,
+                              "This call gives `" + given->text +
+                                  "`, the tensor that a parameter or buffer of the "
+                                  "module was made of. " +
+                                  short_place(copy.at) + " has moved that to " + copy.text +
+                                  ", as a new tensor, and this one stays on " + spoken_device(pair.odd.device) + "."),
+                     Fix{place.file, place.line,
+                         "Give the parameter or buffer instead of `" + given->text + "`, by its registered name."}};
+}
+
 // The same where a helper made the copy, and the function that asked for it hands on what it was made from.
 std::optional<Explanation> old_one_handed_on(const Evidence& copy, const Pair& pair, const Finding& finding) {
   constexpr std::string_view kFor = " for ";
@@ -191,6 +230,7 @@ std::optional<Explanation> name_left_behind(const Finding& finding, const Pair& 
   }
   // `optimizer.load_state_dict(state)` copies what it is given into its own.
   if (copy->at.statement().find("load_state_dict(") != std::string::npos) return std::nullopt;
+  if (auto given = itself == nullptr ? old_attribute_given(*copy, pair, finding) : std::nullopt) return given;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   if (auto taken = wrong_one_taken(*copy, pair, finding)) return taken;
   if (auto given = old_name_given(*copy, pair, finding)) return given;

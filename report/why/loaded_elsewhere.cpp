@@ -29,7 +29,7 @@ const Frame* taken_over_by_user(const Operand& odd, const LineageStep& load, con
 // `torch.load(path, map_location="cpu")` is how to read what others have saved: each who takes a part of it copies that
 // to where it belongs. One that keeps its part as it came, in another function or as a weight, is the mistake.
 const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const Finding& finding) {
-  const bool to_host = load.at.statement().find("\"cpu\"") != std::string::npos ||
+  const bool to_host = !is_changeable(load.at, finding) || load.at.statement().find("\"cpu\"") != std::string::npos ||
                        load.at.statement().find("'cpu'") != std::string::npos;
   if (!odd.on_cpu() || !to_host) return nullptr;
   if (is_weight(odd)) {
@@ -43,7 +43,8 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
     return &entry->at;
   }
   if (const Frame* taken = taken_over_by_user(odd, load, finding)) return taken;
-  const bool held = evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
+  const Evidence* list = place_of(odd, trace::EvidenceKind::list_stored_at, finding);
+  const bool held = list != nullptr || evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr ||
                     evidence_of(odd, trace::EvidenceKind::held_by_module) != nullptr;
   if (!held) return nullptr;
   const auto is_keeper = [&](const Frame& place) {
@@ -52,7 +53,7 @@ const Frame* kept_as_loaded(const Operand& odd, const LineageStep& load, const F
            !is_constructor(place) && assigned && assigned->target.starts_with("self.");
   };
   if (const LineageStep& newest = odd.lineage.front(); is_keeper(newest.at)) return &newest.at;
-  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  const Evidence* stored = list != nullptr ? list : place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
   return stored != nullptr && is_keeper(stored->at) ? &stored->at : nullptr;
 }
 
@@ -84,6 +85,21 @@ Explanation kept(const Frame& place, const LineageStep& load, const Pair& pair) 
       Fix{place.file, place.line,
           "Move what is kept here to where it is used, `.to('" + pair.wanted.device +
               "')`, or copy it into what was there with `copy_()`."}};
+}
+
+// `load_file(path)`, `safe_open(path, "pt")`
+Explanation read_by_safetensors(const LineageStep& load, const Pair& pair) {
+  const std::string call = call_at(load.at);
+  const bool takes_device = call.find("load_file(") != std::string::npos;
+  const std::string edit = takes_device ? with_argument(call, "device='" + pair.wanted.device + "'") : std::string();
+  const std::string what = edit.empty() ? "Tell what opens the file the device, `device='" + pair.wanted.device + "'`"
+                                        : "Load it to where it is needed: `" + edit + "`";
+  return {
+      cause_at(load.at, pair.odd,
+               mention_first(pair.odd) + " is read from a file here, to " + spoken_device(pair.odd.device) +
+                   ", since no other device is told. What it meets is on " + spoken_device(pair.wanted.device) + "."),
+      Fix{load.at.file, load.at.line,
+          what + "; or move what you take from it with `.to('" + pair.wanted.device + "')`."}};
 }
 
 // `torch.load(path, map_location=where)`: a variable or an argument says so.
@@ -129,12 +145,18 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
   const auto pair = loaded_among(finding);
   if (!pair) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->odd);
-  if (arrival == nullptr || !is_load(*arrival) || !is_changeable(arrival->at, finding)) return std::nullopt;
+  if (arrival == nullptr || !is_load(*arrival)) return std::nullopt;
+  if (!is_changeable(arrival->at, finding)) {
+    // A library has read it, and the program keeps its part of that.
+    const Frame* place = kept_as_loaded(pair->odd, *arrival, finding);
+    return place != nullptr ? std::optional(kept(*place, *arrival, *pair)) : std::nullopt;
+  }
   if (const auto told = decision_of(pair->odd, trace::EvidenceKind::device_from, finding); told && is_final(*told)) {
     return mapped_by(*told, *arrival, *pair, finding);
   }
   if (auto copied = copied_by_override(pair->odd, *arrival, *pair, finding)) return copied;
   if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
+  if (is_load_of_safetensors(*arrival)) return read_by_safetensors(*arrival, *pair);
   const bool mapped = arrival->at.statement().find("map_location") != std::string::npos;
   RootCause cause = cause_at(arrival->at, pair->odd,
                              mention_first(pair->odd) + " is loaded here, to " + spoken_device(pair->odd.device) +

@@ -38,15 +38,19 @@ Explanation told_from(const Decision& decided, const Pair& pair, const Finding& 
 // A constructor makes what it keeps for all that will use it. Where these are on several accelerators, no device that
 // it is given is right for all of them.
 bool is_one_for_all(const LineageStep& origin, const Decision& decided, const Pair& pair) {
-  return on_accelerator(pair.odd) && on_accelerator(pair.wanted) && is_constructor(origin.at) &&
-         origin.at.function != "<module>" && !decided.name.starts_with("self.") && is_device_of_value(decided.at);
+  const bool several =
+      is_device_of_value(decided.at) || evidence_of(pair.odd, trace::EvidenceKind::model_spread) != nullptr;
+  return several && on_accelerator(pair.odd) && on_accelerator(pair.wanted) && makes_object(origin.at) &&
+         !decided.name.starts_with("self.");
 }
 
 Explanation one_for_all(const Decision& decided, const LineageStep& origin, const Pair& pair) {
   return {cause_at(origin.at, pair.odd,
                    mention_first(pair.odd) + " begins in this line, on `" + decided.name + "`, which is " +
-                       pair.odd.device + ", the device of another value in " + short_place(decided.at) +
-                       ". What uses it is not all there: what it meets is on " + pair.wanted.device + "."),
+                       pair.odd.device +
+                       (is_device_of_value(decided.at) ? ", the device of another value in " : ", as told in ") +
+                       short_place(decided.at) + ". What uses it is not all there: what it meets is on " +
+                       pair.wanted.device + "."),
           Fix{origin.at.file, origin.at.line,
               "Make each on the device of what uses it, here " + pair.wanted.device +
                   ", instead of one device for all; or move it where it is used."}};
@@ -263,6 +267,22 @@ Explanation made_by_library(const LineageStep& origin, const Pair& pair, const F
                   "; or tell it the device here, if it takes one."}};
 }
 
+// `self.alphas = scheduler.alphas_cumprod`: an object keeps what a library has made, and computes with it later.
+std::optional<Explanation> kept_from_library(const LineageStep& origin, const Pair& pair, const Finding& finding) {
+  const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::kept_source_at, finding);
+  if (kept == nullptr || same_line(kept->at, origin.at) || kept->at.statement().find('.') == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string edit = assigned_after_move(kept->at, device_at(kept->at, pair.wanted, finding));
+  return Explanation{cause_at(kept->at, pair.odd,
+                              mention_first(pair.odd) + " is computed from `" + kept->text +
+                                  "`, which is kept here as a library made it, on " + spoken_device(pair.odd.device) +
+                                  ", in " + short_place(origin.within.front()) + "."),
+                     Fix{kept->at.file, kept->at.line,
+                         "Move it to " + spoken_device(pair.wanted.device) + (edit.empty() ? "" : ": `" + edit + "`") +
+                             "; or where it is used, in " + short_place(*finding.where) + "."}};
+}
+
 // `device = memory.device`, above `torch.zeros(n, device=device)`: of the values at hand it asks another one than what
 // it makes this for.
 std::optional<Explanation> taken_from_value(const LineageStep& origin, const Pair& pair, const std::string& device,
@@ -364,7 +384,9 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (pair->odd.device == "meta") return without_data(*pair, finding);
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (!origin->within.empty()) {
-    return decided ? told_from(*decided, *pair, finding) : made_by_library(*origin, *pair, finding);
+    if (decided) return told_from(*decided, *pair, finding);
+    auto kept = kept_from_library(*origin, *pair, finding);
+    return kept ? std::move(kept) : made_by_library(*origin, *pair, finding);
   }
   const std::string move = move_behind(origin->at);
   if (!move.empty() && decided && !decided->standard.empty()) return told_from(*decided, *pair, finding);

@@ -23,6 +23,14 @@ const Frame* move_of_holder(const Pair& pair) {
   return moved != nullptr && moved->text == pair.odd.device ? &moved->at : nullptr;
 }
 
+// Where the attribute is stored; of one that the failing function makes when it needs it, where it is declared.
+const Frame* stored_at(const Operand& attribute, const Evidence& held, const Finding& finding) {
+  const Frame* place = attribute_place(attribute, held, finding);
+  if (place == nullptr || !same_function(*place, *finding.where)) return place;
+  const Evidence* declared = place_of(attribute, trace::EvidenceKind::declared_at, finding);
+  return declared != nullptr && declared->text == held.text ? &declared->at : nullptr;
+}
+
 }  // namespace
 
 std::optional<Explanation> module_left_attribute(const Finding& finding) {
@@ -31,8 +39,8 @@ std::optional<Explanation> module_left_attribute(const Finding& finding) {
   const Evidence* held = evidence_of(pair->wanted, trace::EvidenceKind::held_by_module);
   const Frame* met = move_of_met(*pair);
   const Frame* move = met != nullptr ? met : move_of_holder(*pair);
-  const Frame* place = held != nullptr && move != nullptr ? attribute_place(pair->wanted, *held, finding) : nullptr;
-  if (place == nullptr || !pair->odd.on_cpu() || same_function(*place, *finding.where)) return std::nullopt;
+  const Frame* place = held != nullptr && move != nullptr ? stored_at(pair->wanted, *held, finding) : nullptr;
+  if (place == nullptr || !pair->odd.on_cpu()) return std::nullopt;
   const bool entry = held->text.ends_with(']');
   return Explanation{
       cause_at(*place, pair->wanted,

@@ -10,6 +10,7 @@
 #include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
+#include "report/why/made_anew.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/function_names.h"
@@ -92,36 +93,6 @@ bool is_method_called_on(const Frame& call, const Evidence& bound, const Operand
   const std::string_view method = trace::own_name(function);
   const bool of_type = function.find('.') != function.npos && function.find('<') == function.npos;
   return of_type && call.statement().find(bound.text + "." + std::string(method) + "(") != std::string::npos;
-}
-
-// A method of the module that owns it, after that was made: `reset()` or `add_adapter()`, long after the move.
-bool made_anew(const Operand& stayed, const Evidence* bound) {
-  const auto in_constructor = [](const Frame& call) { return call.function.ends_with("__init__"); };
-  const Evidence* stored = evidence_of(stayed, trace::EvidenceKind::attribute_set_at);
-  if (stayed.lineage.empty()) return false;
-  const LineageStep& made = stayed.lineage.back();
-  const bool own = stored != nullptr ? made.at.function.starts_with(type_of_path(stored->text) + ".")
-                                     : statement_of(made.at.statement()).starts_with("setattr(self,");
-  const bool by_method = own && !in_constructor(made.at) && std::ranges::none_of(made.calls, in_constructor);
-  // `metric = Metric().to(device)`; or it went with what the same line had made before.
-  const Evidence* before = evidence_of(stayed, trace::EvidenceKind::made_alike_moved_at);
-  const auto moves = [](const Evidence* line) { return line != nullptr && calls_move(line->at.statement()); };
-  const bool moved = model_is_elsewhere(stayed) || moves(bound) || moves(before);
-  return by_method && moved;
-}
-
-Explanation made_by_method(const Operand& stayed, const Operand& tensor, const Finding& finding) {
-  const LineageStep& made = stayed.lineage.back();
-  const auto decided = decision_of(stayed, trace::EvidenceKind::device_from, finding);
-  const Frame& place = decided ? decided->at : made.at;
-  const std::string edit = decided ? std::string() : with_argument(call_at(made.at), "device='" + tensor.device + "'");
-  return {cause_at(place, stayed,
-                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) + " that `" + made.at.function +
-                       "` made on the CPU" + (decided ? ", in " + short_place(made.at) : std::string()) +
-                       ". Its module was moved to " + tensor.device + ", and what is made anew does not follow."),
-          Fix{place.file, place.line,
-              "Make it where the module is: with the device of what it replaces, or of another weight" +
-                  (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
 }
 
 // `net = Net().to(device)` moved the model, and the call that made this one is none of those that made the model: it
@@ -219,6 +190,29 @@ bool put_where_made(const Operand& stayed, const Evidence& bound, const Finding&
   const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
   const Frame& made = stayed.lineage.back().at;
   return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.statement());
+}
+
+// `model.score = nn.Linear(n, classes)`, in a function that gives a model another part, of which some is on an
+// accelerator by then.
+const LineageStep* put_by_line(const Operand& stayed, const Finding& finding) {
+  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
+  const bool spread = evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr;
+  if (!spread || stored == nullptr || stayed.lineage.empty() || is_constructor(stored->at)) return nullptr;
+  const LineageStep& made = stayed.lineage.back();
+  const auto assigned = split_assignment(made.at.statement());
+  const bool of_other = assigned && !assigned->target.starts_with("self.");
+  return of_other && same_line(stored->at, made.at) ? &made : nullptr;
+}
+
+Explanation made_for_spread(const LineageStep& made, const Operand& stayed, const Operand& tensor) {
+  const std::string edit = with_argument(call_at(made.at), "device='" + tensor.device + "'");
+  return {cause_at(made.at, stayed,
+                   mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                       " made in this line, on the CPU, and put into a model of which other parts are on accelerators. "
+                       "Nothing has moved it since."),
+          Fix{made.at.file, made.at.line,
+              "Make it where what it meets is" + (edit.empty() ? ", on " + tensor.device : ": `" + edit + "`") +
+                  "; or put it in before the model is placed."}};
 }
 
 // `self.state = self.initial.clone()` replaces a buffer by what a plain attribute holds, and that does not move.
@@ -380,6 +374,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (auto copied = copied_unmoved(*stayed, *tensor, finding)) return copied;
   const Evidence* outermost = place_of(*stayed, trace::EvidenceKind::module_bound_at, finding);
   if (auto plain = made_of_plain_attribute(*stayed, *tensor, outermost, finding)) return plain;
+  if (auto registered = buffer_given(*stayed, *tensor, finding)) return registered;
   const Frame* later = made_later(*stayed, *tensor, outermost);
   const bool by_method = later != nullptr && is_method_called_on(*later, *outermost, *stayed);
   const bool anew = by_method || made_anew(*stayed, outermost);
@@ -401,6 +396,8 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
   if (auto taken = made_and_kept(*stayed, *tensor, bound, finding)) return taken;
   const LineageStep* birth = birth_of(*stayed);
+  const LineageStep* by_line = put_by_line(*stayed, finding);
+  if (by_line != nullptr) return made_for_spread(*by_line, *stayed, *tensor);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
   if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);
   const bool known = bound != nullptr || made;

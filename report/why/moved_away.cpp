@@ -132,6 +132,27 @@ std::optional<Explanation> brought_to_another(const LineageStep& move, const Pai
               move_call(pair.wanted, pair.odd) + "`."}};
 }
 
+// `return x.to("cpu"), self.device`, and then `x.to(device)`: what was sent to the host is brought back to another
+// accelerator than it came from, by the device that was handed on with it.
+std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  if (!on_accelerator(pair.odd) || !on_accelerator(pair.wanted)) return std::nullopt;
+  const auto first = pair.odd.lineage.begin() + (&move - &pair.odd.lineage.front()) + 1;
+  const auto sent = std::find_if(first, pair.odd.lineage.end(),
+                                 [](const LineageStep& step) { return step.how == trace::How::moved; });
+  if (sent == pair.odd.lineage.end() || sent + 1 == pair.odd.lineage.end()) return std::nullopt;
+  const bool parked = sent->device == "cpu" && (sent + 1)->device == pair.wanted.device;
+  const bool hands_device = sent->at.statement().find("device") != std::string::npos;
+  if (!parked || !hands_device || same_function(sent->at, move.at) || class_of(sent->at) != class_of(move.at) ||
+      !is_changeable(sent->at, finding)) {
+    return std::nullopt;
+  }
+  return Explanation{
+      cause_at(sent->at, pair.odd,
+               "This line sends it to the CPU from " + pair.wanted.device + ", and " + short_place(move.at) +
+                   " brings it back to " + pair.odd.device + ", by the device that is handed on here."),
+      Fix{sent->at.file, sent->at.line, "Hand on the device of each value itself, as it was: `.device`."}};
+}
+
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
@@ -155,6 +176,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
   if (auto another = brought_to_another(*move, *pair, finding)) return another;
+  if (auto elsewhere = brought_back_elsewhere(*move, *pair, finding)) return elsewhere;
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,

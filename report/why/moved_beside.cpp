@@ -26,6 +26,22 @@ std::optional<Explanation> left_here(const Evidence& beside, const std::string& 
                              (edit.empty() ? ", to " + spoken_device(pair.wanted.device) : ": `" + edit + "`") + "."}};
 }
 
+// `freqs = self.freqs[None].to(x.device)`, above `positions = ids[:, None].float()`: the failing function asks for what
+// it computes with to be where its input is, and has left out what it computes of another argument.
+std::optional<Explanation> left_beside_stay(const Pair& pair, const Finding& finding) {
+  const Evidence* stay = place_of(pair.wanted, trace::EvidenceKind::stayed_at, finding);
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (stay == nullptr || bound == nullptr || !same_function(stay->at, *finding.where) ||
+      !same_function(bound->at, *finding.where) || same_line(stay->at, bound->at)) {
+    return std::nullopt;
+  }
+  const LineageStep& newest = pair.odd.lineage.front();
+  const bool of_argument = newest.how == trace::How::derived && same_line(newest.at, bound->at) &&
+                           !same_function(pair.odd.lineage.back().at, *finding.where);
+  if (!of_argument || !is_device_of_value(stay->at) || finding.where->function == "<module>") return std::nullopt;
+  return left_here(*stay, "what it meets, which was there by then", pair, finding);
+}
+
 bool goes_through(const Frame& place) {
   return statement_of(place.statement()).starts_with("for ");
 }
@@ -40,6 +56,7 @@ std::optional<Explanation> moved_beside(const Finding& finding) {
   if (branch != nullptr) {
     if (auto left = left_here(*branch, "`" + branch->text + "` in another branch", *pair, finding)) return left;
   }
+  if (auto left = left_beside_stay(*pair, finding)) return left;
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
   // What the function makes itself, of a length that it is given, is no argument; what a loop goes through may be.
   const Frame& begun = pair->odd.lineage.back().at;

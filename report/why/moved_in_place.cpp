@@ -30,6 +30,9 @@ std::optional<Explanation> moved_in_place(const Finding& finding) {
   if (stored && moved_with_module(pair->odd) == nullptr) return std::nullopt;
   const Operand& left = wanted_left ? pair->wanted : pair->odd;
   const Operand& other = wanted_left ? pair->odd : pair->wanted;
+  // Meant to go back to where it was, by a line that is told of itself.
+  const auto decided = decision_of(left, trace::EvidenceKind::device_from, finding);
+  if (decided && keeps_type_alone(*decided)) return std::nullopt;
   const LineageStep& move = *moved_with_module(left);
   if (!is_changeable(move.at, finding) || is_running(move.at, finding)) return std::nullopt;
   return Explanation{cause_at(move.at, left,

@@ -11,6 +11,7 @@
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/function_names.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -60,6 +61,52 @@ std::optional<Explanation> handed_straight_on(const Evidence& unaware, const Pai
                      Fix{place.file, place.line, "Move what the call gives: `.to('" + pair.wanted.device + "')`."}};
 }
 
+// `ids = pad_sequence(tensors)`: a function makes a batch of what another one made, each by itself, and hands it on as
+// it is.
+std::optional<Explanation> joined_from_maker(const Pair& pair, const Finding& finding) {
+  const LineageStep& joined = pair.odd.lineage.front();
+  const LineageStep& made = pair.odd.lineage.back();
+  const bool waits = is_running(joined.at, finding) && is_changeable(joined.at, finding) &&
+                     !same_function(joined.at, *finding.where) && split_assignment(joined.at.statement());
+  if (!waits || !joins_entries(joined) || is_running(made.at, finding) || made.calls.empty()) return std::nullopt;
+  const Frame& asked = made.calls.front();
+  const bool one_by_one = asked.statement().find(" for ") != std::string::npos &&
+                          std::ranges::any_of(made.calls, [&](const Frame& call) { return is_running(call, finding); });
+  if (!one_by_one || made.how != trace::How::created) return std::nullopt;
+  const std::string edit = assigned_after_move(joined.at, device_at(joined.at, pair.wanted, finding));
+  return Explanation{
+      cause_at(joined.at, pair.odd,
+               "This line puts " + mention(pair.odd) + " together of what " + short_place(made.at) +
+                   " makes on the CPU, one by one. It goes on as it is; what it meets is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{joined.at.file, joined.at.line,
+          "Move all of it at once here, to " + pair.wanted.device + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
+// `groups = cluster(coords.cpu().numpy())`: the line that brings a value to the host for a function takes what that
+// makes of it.
+std::optional<Explanation> made_of_brought(const Pair& pair, const Finding& finding) {
+  constexpr std::array<std::string_view, 4> kToHost = {"cpu", "numpy", "tolist", "item"};
+  const LineageStep& made = pair.odd.lineage.back();
+  if (made.how != trace::How::created || made.calls.empty()) return std::nullopt;
+  const Frame& asked = made.calls.front();
+  const std::string call = call_at(asked);
+  const std::string function = std::string(trace::own_name(made.at.function)) + "(";
+  const std::size_t open = std::min(call.find(function), call.size());
+  const bool brings = trace::calls_method(std::string_view(call).substr(open), kToHost);
+  if (open == call.size() || !brings || !split_assignment(asked.statement()) || !is_changeable(asked, finding) ||
+      same_line(asked, *finding.where)) {
+    return std::nullopt;
+  }
+  const std::string edit = assigned_after_move(asked, device_at(asked, pair.wanted, finding));
+  return Explanation{
+      cause_at(asked, pair.odd,
+               "This line brings a value to the host for `" + function + "…)`, which makes " + mention(pair.odd) +
+                   " of it there, in " + short_place(made.at) + ". It is not brought back; what it meets is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{asked.file, asked.line, "Bring the result back here" + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> taken_from_maker(const Finding& finding) {
@@ -71,6 +118,8 @@ std::optional<Explanation> taken_from_maker(const Finding& finding) {
     if (auto handed = handed_straight_on(*unaware, *pair, finding)) return handed;
     if (auto prepared = prepared_for_use(*pair, finding)) return prepared;
   }
+  if (auto brought = made_of_brought(*pair, finding)) return brought;
+  if (auto joined = joined_from_maker(*pair, finding)) return joined;
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::taken_from_maker_at, finding);
   if (taken == nullptr) return std::nullopt;
   const std::string edit = assigned_after_move(taken->at, taken->text);

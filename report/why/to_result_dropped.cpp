@@ -72,15 +72,16 @@ std::optional<Explanation> to_result_dropped(const Finding& finding) {
   if (auto lost = lost_in_loop(*pair, finding)) return lost;
   if (auto dropped = dropped_of_device(*pair, finding)) return dropped;
   for (const Evidence& copy : pair->odd.evidence) {
-    if (copy.kind != trace::EvidenceKind::copied_away || !is_changeable(copy.at, finding) || !is_dropped(copy.at)) {
-      continue;
-    }
+    const bool of_source = copy.kind == trace::EvidenceKind::source_copied_at;
+    if (!of_source && copy.kind != trace::EvidenceKind::copied_away) continue;
+    if (!is_changeable(copy.at, finding) || !is_dropped(copy.at)) continue;
     const std::string call = call_at(copy.at);
     // `optimizer.load_state_dict(state)` copies into what it has: there is no result.
     if (call.find("load_state_dict(") != call.npos) continue;
     RootCause cause = cause_at(copy.at, pair->odd,
                                "`" + call + "` returns a copy on " + copy.text + " and leaves the tensor on " +
-                                   spoken_device(pair->odd.device) + ". The copy is dropped here.");
+                                   spoken_device(pair->odd.device) + ". The copy is dropped here" +
+                                   (of_source ? ", and " + mention(pair->odd) + " is computed from the tensor." : "."));
     return Explanation{std::move(cause), Fix{copy.at.file, copy.at.line, kept_result(call)}};
   }
   return dropped_by_caller(*pair, finding);

@@ -97,6 +97,10 @@ NUMBERS = """
     items[index]  # list index
     range(index)  # range
     [0] * index  # repeated
+    layers = torch.nn.ModuleList(torch.nn.Identity() for _ in range(3))
+    layers[index]  # list of modules
+    matrix.split((index, index))  # sizes
+    torch.nn.functional.interpolate(matrix[None, None], size=(index, index))  # functional
 
     number.item()  # item
     float(number) + int(index)  # float
@@ -123,7 +127,8 @@ def test_a_number_is_warned_of_only_where_an_operator_or_python_takes_it(run_pyt
     assert result.status == 0, result.stderr
     assert marked(NUMBERS, result, "implicit-sync") == sorted([
         "fill value", "keyword", "alpha", "index of a device tensor", "index of a host tensor", "assignment", "slice",
-        "size", "end", "list of numbers", "filled where", "list index", "range", "repeated",
+        "size", "end", "list of numbers", "filled where", "list index", "range", "repeated", "list of modules", "sizes",
+        "functional",
     ])
     notes = marked(NUMBERS, result, "implicit-sync", "note")
     expected = {"item", "float", "math", "bool", "if", "max", "sorted", "mask", "nonzero", "print",

@@ -108,6 +108,8 @@ if __name__ == "__main__":
     attempt(lambda: copied + GPU)  # @deepcopy
     shared = torch.ones(3).share_memory_()  # @shared_made
     attempt(lambda: shared + GPU)  # @shared
+    read = torch.asarray(torch.UntypedStorage(12), dtype=torch.uint8).view(torch.float32)  # @read_made
+    attempt(lambda: read + GPU)  # @read
     own = torch.empty(0).set_(torch.UntypedStorage(12), 0, (3,), (1,))
     attempt(lambda: own + GPU)  # @own
     given = torch.empty(3)  # @given_made
@@ -133,7 +135,7 @@ def test_storages_that_no_operator_made_have_the_line_that_they_came_from(run_py
     has_numpy = subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0
     result = run_python(SOURCES, *(["numpy"] if has_numpy else []), sim=1)
     assert result.status == 0, result.stderr
-    names = ["frombuffer", "dlpack", "load", "pickle", "shared", "given", "gathered"]
+    names = ["frombuffer", "dlpack", "load", "read", "pickle", "shared", "given", "gathered"]
     for name in names + (["numpy", "round_trip"] if has_numpy else []):
         [operand] = [one for one in found_at(result, SOURCES, name)["operands"] if one["arg"] == "self"]
         assert steps_of(operand) == [(line_of(SOURCES, f"{name}_made"), "created")], name

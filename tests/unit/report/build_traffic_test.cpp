@@ -138,28 +138,28 @@ TEST_CASE("A number is a warning when an operator took it, and a note when the p
 }
 
 TEST_CASE("Python takes a tensor for an index or a length where the line calls nothing") {
-  const auto taker = [](const char* source, const char* op, bool torch) {
+  const auto taker = [](const char* source, const char* op, const char* inside_torch = nullptr) {
     const TemporaryDirectory directory;
     TraceBuilder builder(directory.path());
     const int end = static_cast<int>(std::string_view(source).size());
     const Spot program{kTrain, 5, "step", source, 0, end};
-    const Spot inside{
-        "/usr/lib/python3/site-packages/torch/nn/modules/container.py", 9, "f", source, 0, end, trace::kTorchFrame};
-    builder.traffic({.op = op,
-                     .frames = torch ? std::vector{inside, program} : std::vector{program},
-                     .operands = {{"self", "cuda:0", {}}},
-                     .bytes = 8});
+    std::vector frames{program};
+    if (inside_torch != nullptr) frames.insert(frames.begin(), {inside_torch, 9, "f", "", -1, -1, trace::kTorchFrame});
+    const auto flags = static_cast<std::uint8_t>(inside_torch != nullptr ? trace::kForeignPlace : 0);
+    builder.traffic({.op = op, .frames = frames, .operands = {{"self", "cuda:0", {}}}, .flags = flags, .bytes = 8});
     const Finding finding = only(builder);
     CHECK((finding.severity == Severity::warning) == !finding.traffic->taker.empty());
     return finding.traffic->taker;
   };
-  CHECK(taker("names[label]", "aten::item", false) == "Tensor.__index__");
-  CHECK(taker("[False] * lengths[i]", "aten::item", false) == "Tensor.__index__");
-  CHECK(taker("range(count)", "aten::item", false) == "Tensor.__index__");
-  CHECK(taker("int(count)", "aten::item", false).empty());
-  CHECK(taker("count.item()", "aten::item", false).empty());
-  CHECK(taker("flags[0]", "aten::is_nonzero", false).empty());
-  CHECK(taker("self[index]", "aten::item", true).empty());
+  CHECK(taker("names[label]", "aten::item") == "Tensor.__index__");
+  CHECK(taker("[False] * lengths[i]", "aten::item") == "Tensor.__index__");
+  CHECK(taker("range(count)", "aten::item") == "Tensor.__index__");
+  CHECK(taker("int(count)", "aten::item").empty());
+  CHECK(taker("count.item()", "aten::item").empty());
+  CHECK(taker("flags[0]", "aten::is_nonzero").empty());
+  CHECK(taker("self.experts[index]", "aten::item", "/lib/python3/site-packages/torch/nn/modules/container.py") ==
+        "Tensor.__index__");
+  CHECK(taker("samples[index]", "aten::item", "/lib/python3/site-packages/torch/utils/data/dataset.py").empty());
 }
 
 TEST_CASE("The cause of a number is the line that computed it, not what the failing line did to it") {

@@ -61,6 +61,7 @@ TEST_CASE("What is more than one operation is not taken apart") {
 }
 
 TEST_CASE("A call has a receiver and arguments") {
+  CHECK(call("sum(w * m for w, m in zip(a, b))").empty());  // its comma parts no arguments
   CHECK(call("x.grad.mul_(1. / scale)") == Strings{"x.grad", "1. / scale"});
   CHECK(call("torch.where(a > 0, f(b, c), d)") == Strings{"torch", "a > 0", "f(b, c)", "d"});
   CHECK(call("f(x)") == Strings{"", "x"});
