@@ -236,7 +236,8 @@ bool makes_tensor_of_storage(const ThreadState& state) noexcept {
   if (runtime.recorder->string(innermost.file).ends_with("/torch/_utils.py")) {
     return runtime.recorder->string(innermost.function) == "_rebuild_tensor";
   }
-  if (state.ring == nullptr) return false;
+  // Torch's own code copies storages by way of such tensors, whoever has made them.
+  if (state.ring == nullptr || (state.outer.site.marks & kTorchCode) != 0) return false;
   const trace::RingEntry& before =
       state.ring->entries[(state.ring_index + trace::kRingEntries - 2) % trace::kRingEntries];
   const OperatorText* op = operator_text(before.op);

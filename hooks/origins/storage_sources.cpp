@@ -8,6 +8,7 @@
 #include "hooks/operators/late_operator.h"
 #include "hooks/operators/operator_table.h"
 #include "hooks/operators/torch_function.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 
 namespace at {
@@ -39,7 +40,10 @@ at::Tensor make_tensor_wrapper(at::TensorMaker* maker) {
 }
 
 void storage_copy_wrapper(c10::Storage& to, const c10::Storage& from, bool non_blocking) {
+  const bool known = origin_table().find(from.unsafeGetStorageImpl()) != trace::LineageId::none;
   storage_copy(to, from, non_blocking);
+  // The tensor that torch makes of the one for the copy says nothing of where that came from.
+  if (!known) origin_table().erase(from.unsafeGetStorageImpl());
   if (is_nested(thread_state())) return;
   const Operands none;
   OutermostCall call(copy_of_storage.id(), none, true);

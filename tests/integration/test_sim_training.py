@@ -187,7 +187,7 @@ sys.stdout.write(f"rank {rank} passed\\n")  # in one piece: two processes share 
 
 # Without a group for each device, gloo serves both.
 GLOO = """
-import torch, torch.distributed as dist
+import sys, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 device = torch.device("cuda", rank)
@@ -212,7 +212,7 @@ model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).to(devic
 model(torch.full((4, 3), rank + 1.0, device=device)).sum().backward()
 assert model.module.weight.grad.tolist() == [[6.0] * 3] * 2, model.module.weight.grad
 dist.destroy_process_group()
-print("rank", rank, "passed")
+sys.stdout.write(f"rank {rank} passed\\n")  # in one piece: both end at once
 """
 
 DATA_PARALLEL = MODEL.replace("torch.nn.BatchNorm2d(4), ", "") + """
