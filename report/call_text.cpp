@@ -99,26 +99,26 @@ bool is_keyword(std::string_view word) {
   return std::ranges::find(kKeywords, word) != kKeywords.end();
 }
 
-bool has_keyword(std::string_view text, const std::vector<int>& depths) {
+template <class Accepts>
+bool has_word(std::string_view text, const std::vector<int>& depths, Accepts accepts) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (depths[i] != 0 || !is_word(text[i])) continue;
     std::size_t end = i;
     while (end < text.size() && is_word(text[end])) ++end;
-    if (is_keyword(text.substr(i, end - i))) return true;
+    if (accepts(text.substr(i, end - i))) return true;
     i = end;
   }
   return false;
 }
 
+bool has_keyword(std::string_view text, const std::vector<int>& depths) {
+  return has_word(text, depths, is_keyword);
+}
+
 // "x * y for x, y in pairs"
-bool has_word_for(std::string_view text) {
-  constexpr std::string_view kFor = " for ";
+bool is_generator(std::string_view text) {
   const auto depths = depths_of(text);
-  if (depths.empty()) return false;
-  for (std::size_t at = text.find(kFor); at != text.npos; at = text.find(kFor, at + 1)) {
-    if (depths[at] == 0) return true;
-  }
-  return false;
+  return !depths.empty() && has_word(text, depths, [](std::string_view word) { return word == "for"; });
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view text) {
@@ -190,7 +190,7 @@ std::optional<CallText> split_call(std::string_view text) {
 
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
   // The commas of `sum(w * m for w, m in pairs)` part no arguments.
-  if (has_word_for(inside)) return std::nullopt;
+  if (is_generator(inside)) return std::nullopt;
   CallText call;
   call.subscript = text.back() == ']';
   call.receiver = function;

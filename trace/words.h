@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <span>
 #include <string_view>
@@ -23,6 +24,12 @@ inline bool calls_method(std::string_view text, std::span<const std::string_view
     return false;
   };
   return std::ranges::any_of(names, is_called);
+}
+
+// `x.cpu()`, `x.numpy()`, `x.tolist()`, `x.item()`
+inline bool brings_to_host(std::string_view text) noexcept {
+  constexpr std::array<std::string_view, 4> kCalls = {"cpu", "numpy", "tolist", "item"};
+  return calls_method(text, kCalls);
 }
 
 }  // namespace devsan::trace

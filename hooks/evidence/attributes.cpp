@@ -232,23 +232,36 @@ bool was_made_on(const Inquiry& inquiry, std::size_t operand, const trace::Posit
   return found;
 }
 
+// A list or dict that keeps an object, and the attribute that keeps that.
+struct KeptList {
+  Holding entry;
+  Holding attribute;
+};
+std::vector<KeptList> lists_with(const Inquiry& inquiry, const void* object) {
+  std::vector<KeptList> lists;
+  for (const Holding& entry : inquiry.search.holdings_of(object)) {
+    if (!is_entry(entry.link.kind)) continue;
+    for (const Holding& outer : inquiry.search.holdings_of(entry.holder)) {
+      if (outer.link.kind == LinkKind::attribute) lists.push_back({entry, outer});
+    }
+  }
+  return lists;
+}
+
 // What a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers, self.gains):`. Of
 // tensors that are no parameters, those that the line makes which stores the list: others have been put there later, by
 // whoever computed them.
 bool add_entry_of_module(const Inquiry& inquiry, std::size_t operand, const void* object) {
   const bool parameter = type_name(object) == "Parameter";
-  for (const Holding& holding : inquiry.search.holdings_of(object)) {
-    if (!is_entry(holding.link.kind)) continue;
-    for (const Holding& outer : inquiry.search.holdings_of(holding.holder)) {
-      if (outer.link.kind != LinkKind::attribute || !is_torch_module(outer.holder)) continue;
-      const auto stored = attribute_store(inquiry, operand, outer.holder, outer.link.name);
-      if (!parameter && !(stored && was_made_on(inquiry, operand, *stored))) continue;
-      const std::string path = type_and(outer.holder, written(outer.link));
-      inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path + written(holding.link));
-      if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
-      find_holder_move(inquiry, operand, outer.holder);
-      return true;
-    }
+  for (const auto& [entry, list] : lists_with(inquiry, object)) {
+    if (!is_torch_module(list.holder)) continue;
+    const auto stored = attribute_store(inquiry, operand, list.holder, list.link.name);
+    if (!parameter && !(stored && was_made_on(inquiry, operand, *stored))) continue;
+    const std::string path = type_and(list.holder, written(list.link));
+    inquiry.found.add(trace::EvidenceKind::held_by_module, operand, {}, path + written(entry.link));
+    if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+    find_holder_move(inquiry, operand, list.holder);
+    return true;
   }
   return false;
 }
@@ -270,13 +283,11 @@ std::optional<trace::Position> stored_where_made(const Inquiry& inquiry, std::si
 // The same of a list that an object keeps which is no module: `for kept, p in zip(self.kept, params):`.
 void add_entry_of_object(const Inquiry& inquiry, std::size_t operand, const void* object) {
   std::optional<Holding> list;
-  for (const Holding& holding : inquiry.search.holdings_of(object)) {
-    if (!is_entry(holding.link.kind)) continue;
-    for (const Holding& outer : inquiry.search.holdings_of(holding.holder)) {
-      if (outer.link.kind != LinkKind::attribute || is_torch_module(outer.holder)) continue;
-      if (list && (list->holder != outer.holder || !same_name(list->link.name, outer.link.name))) return;
-      list = outer;
-    }
+  for (const KeptList& kept : lists_with(inquiry, object)) {
+    const Holding& one = kept.attribute;
+    if (is_torch_module(one.holder)) continue;
+    if (list && (list->holder != one.holder || !same_name(list->link.name, one.link.name))) return;
+    list = one;
   }
   if (!list) return;
   const auto candidates = attribute_stores(inquiry, list->holder, list->link.name);

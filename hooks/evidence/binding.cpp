@@ -174,12 +174,9 @@ std::optional<Binding> binding_at(const Inquiry& inquiry, std::size_t operand, c
 }
 
 void find_binding(const Inquiry& inquiry, std::size_t operand) {
-  std::uint32_t at = inquiry.search.sighting(operand).place;
-  if (at == kNoPlace) return;
   // An entry is put where its list or dictionary is known; an attribute is another matter.
-  while (!inquiry.search.is_root(at) && is_entry(inquiry.search.place(at).link.kind))
-    at = inquiry.search.place(at).parent;
-  if (!inquiry.search.is_root(at)) return;
+  const std::uint32_t at = inquiry.search.variable_behind(inquiry.search.sighting(operand).place);
+  if (at == kNoPlace) return;
   if (const auto binding = binding_at(inquiry, operand, inquiry.search.place(at))) {
     inquiry.found.add(trace::EvidenceKind::bound_at, operand, binding->at, binding->name);
   }

@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kJoins = {"cat",    "concat", "concatenate", "stack",
                                                     "vstack", "hstack", "dstack",      "column_stack"};
-constexpr std::array<std::string_view, 4> kBrings = {"cpu", "numpy", "tolist", "item"};
 
 // "scores" of `torch.cat(scores, dim=0)`; empty for any other call, and for what is no name, attribute or entry.
 std::string list_joined(std::string_view code) {
@@ -84,8 +83,7 @@ class Collection {
   }
 
   static bool brings(std::string_view text) {
-    return trace::calls_method(text, kBrings) || text.find(".to(\"cpu\"") != text.npos ||
-           text.find(".to('cpu'") != text.npos;
+    return trace::brings_to_host(text) || text.find(".to(\"cpu\"") != text.npos || text.find(".to('cpu'") != text.npos;
   }
 
   // `y = y.cpu()`, and then `labels.append(y)`, is the same.

@@ -232,14 +232,10 @@ void find_returned_across(const Inquiry& inquiry, std::size_t operand) {
     return node.how == trace::How::derived && !is_running(frame, runtime.recorder->site(node.site).user);
   };
   if (std::ranges::none_of(history, made_elsewhere)) return;
-  std::uint32_t at = inquiry.search.sighting(operand).place;
+  const std::uint32_t at = inquiry.search.variable_behind(inquiry.search.sighting(operand).place);
   if (at == kNoPlace) return;
-  while (!inquiry.search.is_root(at) && is_entry(inquiry.search.place(at).link.kind)) {
-    at = inquiry.search.place(at).parent;
-  }
   const Place& root = inquiry.search.place(at);
-  const bool variable = inquiry.search.is_root(at) && root.frame == frame;
-  const auto binding = variable ? binding_at(inquiry, operand, root) : std::nullopt;
+  const auto binding = root.frame == frame ? binding_at(inquiry, operand, root) : std::nullopt;
   if (!binding || !is_of_call(binding->at)) return;
   inquiry.found.add(trace::EvidenceKind::crossing_at, operand, binding->at, binding->name);
 }

@@ -82,13 +82,12 @@ bool computes_device(std::string_view value) {
 // "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
 // model; or a function named for it.
 bool decides_place(std::string_view value) {
-  if (asks_weights(value) || computes_device(value)) return true;
+  if (asks_weights(value) || computes_device(value) || value.ends_with(".device.type")) return true;
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
     if (value.find(literal) != value.npos) return true;
   }
   const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
   const std::string_view said = makes_device ? value.substr(13, value.size() - 14) : value;
-  if (value.ends_with(".device.type")) return true;
   const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
   return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
 }

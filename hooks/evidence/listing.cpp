@@ -45,17 +45,16 @@ Listing::Found Listing::here(int line, std::string text) {
 // A comprehension around the line goes before a loop around that; one in a hook that the line defines goes through
 // something else.
 std::optional<Listing::Found> Listing::find() {
-  const int begin = line_;
-  const std::string drawn = iterated(statement_at(lines(), begin));
-  if (!drawn.empty()) {
-    if (auto found = resolve(drawn)) return found;
-  }
+  if (auto found = gone_through(line_)) return found;
+  const auto loop = loop_around(frames_.front());
+  return loop ? gone_through(loop->line) : std::nullopt;
+}
+
+// What the loop or comprehension in a line of the innermost function goes through.
+std::optional<Listing::Found> Listing::gone_through(int line) {
   frame_ = 0;
   steps_ = 0;
-  line_ = begin;
-  const auto loop = loop_around(frames_[frame_]);
-  if (!loop || loop->line == begin) return std::nullopt;
-  line_ = loop->line;
+  line_ = line;
   const std::string source = iterated(statement_at(lines(), line_));
   return source.empty() ? std::nullopt : resolve(source);
 }

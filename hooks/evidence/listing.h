@@ -28,6 +28,7 @@ class Listing {
   std::optional<Found> find();
 
  private:
+  std::optional<Found> gone_through(int line);
   std::optional<Found> resolve(std::string expression);
   std::optional<Found> stored_in_function(const std::string& name);
   std::optional<Found> given_by_caller(const std::string& name);

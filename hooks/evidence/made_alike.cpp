@@ -10,10 +10,9 @@
 #include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/waiting_calls.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_loops.h"
 #include "hooks/source/python_text.h"
-#include "hooks/source/source_files.h"
-#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -35,11 +34,7 @@ std::optional<trace::Position> parting(const trace::LineageNode& ours, const tra
 }
 
 bool made_alike(const trace::LineageNode& one, const trace::LineageNode& other) {
-  return other.how == trace::How::created && other.op == one.op && other.device == one.device && other.site == one.site;
-}
-
-bool computed_alike(const trace::LineageNode& one, const trace::LineageNode& other) {
-  return other.how == trace::How::derived && other.op == one.op && other.device == one.device && other.site == one.site;
+  return other.how == one.how && other.op == one.op && other.device == one.device && other.site == one.site;
 }
 
 // What a variable goes through that a comprehension draws: "batches" of `[self.model(batch) for batch in batches]`.
@@ -50,36 +45,27 @@ std::string drawn_from(std::string_view statement, std::string_view variable) {
   return has_word(loop_targets(statement.substr(loop + 1)), variable) ? unwrapped(iterated(statement)) : std::string();
 }
 
-std::string text_at(const trace::Position& at) {
-  SourceFiles files;
-  return statement_at(SourceLines(files.whole(at.file)), at.line);
-}
-
 // What the variable of a comprehension that runs in the frame goes through, in the function around.
-std::optional<Binding> drawn_binding(const Inquiry& inquiry, std::size_t operand, const Place& variable) {
+std::optional<Binding> drawn_binding(const Inquiry& inquiry, std::size_t operand, const Place& variable,
+                                     FileLines& files) {
+  if (variable.frame == nullptr || variable.link.name == nullptr) return std::nullopt;
   const trace::Position at = waits_at(variable.frame);
-  const std::string drawn = drawn_from(text_at(at), text_of(variable.link.name));
+  const std::string drawn = drawn_from(statement_at(files.of(at.file), at.line), text_of(variable.link.name));
   if (drawn.empty()) return std::nullopt;
-  // Before CPython 3.12 a comprehension is a function of its own, which is called with what it goes through.
-  const std::string_view function = runtime.recorder->string(at.function);
-  const bool of_its_own = trace::function_around(function) != function;
-  const void* frame = of_its_own ? caller_of(variable.frame) : variable.frame;
+  const void* frame = is_comprehension(at) ? caller_of(variable.frame) : variable.frame;
   return frame != nullptr ? binding_of(inquiry, operand, frame, drawn) : std::nullopt;
 }
 
 // The line that gave the operand's variable its value, or what a comprehension drew it from, by a call.
 std::optional<trace::Position> asked_at(const Inquiry& inquiry, std::size_t operand) {
-  std::uint32_t place = inquiry.search.sighting(operand).place;
+  const std::uint32_t place = inquiry.search.variable_behind(inquiry.search.sighting(operand).place);
   if (place == kNoPlace) return std::nullopt;
-  while (!inquiry.search.is_root(place) && is_entry(inquiry.search.place(place).link.kind)) {
-    place = inquiry.search.place(place).parent;
-  }
-  if (!inquiry.search.is_root(place)) return std::nullopt;  // an attribute, which some object keeps
   const Place& variable = inquiry.search.place(place);
-  auto bound = variable.frame != nullptr && variable.link.name != nullptr ? drawn_binding(inquiry, operand, variable)
-                                                                          : std::nullopt;
+  FileLines files;
+  auto bound = drawn_binding(inquiry, operand, variable, files);
   if (!bound) bound = binding_at(inquiry, operand, variable);
-  const bool by_call = bound && text_at(bound->at).find('(') != std::string::npos;
+  if (!bound) return std::nullopt;
+  const bool by_call = statement_at(files.of(bound->at.file), bound->at.line).find('(') != std::string::npos;
   return by_call ? std::optional(bound->at) : std::nullopt;
 }
 
@@ -110,7 +96,7 @@ void find_computed_alike(const Inquiry& inquiry, std::size_t operand) {
     if (is_running(inquiry.innermost, runtime.recorder->site(made.site).user)) continue;
     visit_lineage_nodes([&](trace::LineageId, const trace::LineageNode& move) {
       const bool to_there = move.how == trace::How::moved && inquiry.is_wanted(operand, move.device);
-      if (moved || !to_there || !computed_alike(made, runtime.recorder->lineage(move.parent))) return;
+      if (moved || !to_there || !made_alike(made, runtime.recorder->lineage(move.parent))) return;
       moved = runtime.recorder->site(move.site).user;
     });
   }

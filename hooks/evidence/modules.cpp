@@ -266,6 +266,18 @@ void find_replicas_made(const Inquiry& inquiry, std::size_t operand, const void*
   }
 }
 
+// `functional_call(template, weights, x)` lends a module the tensors of a dictionary for one call.
+bool is_lent(const Inquiry& inquiry, std::size_t operand) {
+  const std::uint32_t at = inquiry.search.sighting(operand).place;
+  if (at == kNoPlace || !is_entry(inquiry.search.place(at).link.kind)) return false;
+  const void* frame = inquiry.innermost;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    const void* code = frame_code(frame);
+    if (code != nullptr && is_name(field<const void*>(code, code_members.name), "_functional_call")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void find_shared_module(const Inquiry& inquiry, std::size_t operand) {
@@ -319,22 +331,6 @@ void find_spread_model(const Inquiry& inquiry, std::size_t operand) {
   if (!weights.some_on(device) || !weights.some_on(other->device)) return;
   inquiry.found.add(trace::EvidenceKind::model_spread, operand, {}, type_name(root));
 }
-
-namespace {
-
-// `functional_call(template, weights, x)` lends a module the tensors of a dictionary for one call.
-bool is_lent(const Inquiry& inquiry, std::size_t operand) {
-  const std::uint32_t at = inquiry.search.sighting(operand).place;
-  if (at == kNoPlace || !is_entry(inquiry.search.place(at).link.kind)) return false;
-  const void* frame = inquiry.innermost;
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
-    const void* code = frame_code(frame);
-    if (code != nullptr && is_name(field<const void*>(code, code_members.name), "_functional_call")) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void find_modules(const Inquiry& inquiry, std::size_t operand) {
   if (is_lent(inquiry, operand)) return;

@@ -174,6 +174,12 @@ void ObjectSearch::note_history(std::size_t operand) {
   }
 }
 
+std::uint32_t ObjectSearch::variable_behind(std::uint32_t place) const {
+  if (place == kNoPlace) return kNoPlace;
+  while (!is_root(place) && is_entry(places_[place].link.kind)) place = places_[place].parent;
+  return is_root(place) ? place : kNoPlace;
+}
+
 void Ancestor::meet(const Ancestor& other) noexcept {
   if (place == kNoPlace || other.steps < steps) {
     *this = other;

@@ -91,6 +91,8 @@ class ObjectSearch final : public LinkVisitor {
   const Ancestor& kept_ancestor(std::size_t operand) const { return kept_ancestors_[operand]; }
   const Place& place(std::uint32_t index) const { return places_[index]; }
   bool is_root(std::uint32_t index) const { return places_[index].parent == index; }
+  // The variable that leads to a place by entries alone; kNoPlace where an attribute lies between, or for that.
+  std::uint32_t variable_behind(std::uint32_t place) const;
   // "self.layers[3].weight"
   std::string path_to(std::uint32_t place) const;
 

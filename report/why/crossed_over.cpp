@@ -122,8 +122,7 @@ std::optional<Explanation> left_by_spread_model(const Pair& pair, const Evidence
   };
   const auto output = std::ranges::adjacent_find(pair.wanted.evidence, by_model);
   if (output == pair.wanted.evidence.end()) return std::nullopt;
-  const std::string device = crossing.text + ".device";
-  const std::string edit = assigned_after_move(output->at, device);
+  const std::string edit = assigned_after_move(output->at, crossing.text + ".device");
   return Explanation{cause_at(output->at, pair.wanted,
                               "`" + model->text + "` lies on several devices. It takes `" + crossing.text + "` from " +
                                   pair.odd.device + ", and `" + output->text + "`, which it gives here, is on " +

@@ -14,19 +14,8 @@
 namespace devsan::report::why {
 namespace {
 
-// `x.cuda()`, `fill(n, device="cuda")`; but not `torch.device("cuda", 1)`.
 bool means_current(const Frame& place) {
-  const std::string call = call_at(place);
-  const auto stands_bare = [&](std::string_view literal) {
-    constexpr std::string_view kDevice = "device(";
-    for (std::size_t at = call.find(literal); at != call.npos; at = call.find(literal, at + 1)) {
-      const bool numbered =
-          std::string_view(call).substr(0, at).ends_with(kDevice) && call.compare(at + literal.size(), 1, ",") == 0;
-      if (!numbered) return true;
-    }
-    return false;
-  };
-  return stands_bare(".cuda()") || stands_bare("\"cuda\"") || stands_bare("'cuda'");
+  return means_current_device(call_at(place));
 }
 
 // `model.cuda()`, beside what was taken to a device that is named: the model was to go there, too.

@@ -151,6 +151,18 @@ bool names_device_itself(const Frame& place) {
   return std::ranges::any_of(kLiterals, [&](std::string_view one) { return text.find(one) != text.npos; });
 }
 
+bool means_current_device(std::string_view text) {
+  const auto stands_bare = [text](std::string_view literal) {
+    for (std::size_t at = text.find(literal); at != text.npos; at = text.find(literal, at + 1)) {
+      const bool numbered =
+          text.substr(0, at).ends_with("device(") && text.substr(at + literal.size()).starts_with(',');
+      if (!numbered) return true;
+    }
+    return false;
+  };
+  return stands_bare(".cuda()") || stands_bare("\"cuda\"") || stands_bare("'cuda'");
+}
+
 bool calls_move(std::string_view text) {
   constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
   return trace::calls_method(text, kMoves);
@@ -323,6 +335,11 @@ bool on_accelerator(const Operand& operand) {
 bool model_is_elsewhere(const Operand& weight) {
   return evidence_of(weight, trace::EvidenceKind::weights_elsewhere) != nullptr ||
          evidence_of(weight, trace::EvidenceKind::model_spread) != nullptr;
+}
+
+const Evidence* holder_moved_to(const Operand& attribute, std::string_view device) {
+  const Evidence* moved = evidence_of(attribute, trace::EvidenceKind::holder_moved_at);
+  return moved != nullptr && moved->text == device ? moved : nullptr;
 }
 
 bool is_weight(const Operand& operand) {

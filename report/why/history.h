@@ -66,6 +66,9 @@ bool is_running(const Frame& place, const Finding& finding);
 bool names_device(const Frame& place);
 // Whether it says so in so many words, as `device="cpu"` and `.cuda()` do; `device=x.device` follows something else.
 bool names_device_itself(const Frame& place);
+// Whether a text means the accelerator that is current, without a number: `.cuda()`, `device="cuda"`; but not
+// `torch.device("cuda", 1)`.
+bool means_current_device(std::string_view text);
 // Whether a text moves a value to where it says, or to an accelerator: `.to(…)`, `.cuda(…)`.
 bool calls_move(std::string_view text);
 // Whether the call in this line is a statement of its own: nobody takes what it gives.
@@ -126,6 +129,8 @@ bool on_accelerator(const Operand& operand);
 bool is_weight(const Operand& operand);
 // Whether other weights of the model around it are known to be on another device.
 bool model_is_elsewhere(const Operand& weight);
+// Where the weights of the module that keeps a plain attribute were moved to a device as one; null where they were not.
+const Evidence* holder_moved_to(const Operand& attribute, std::string_view device);
 
 // Where the attribute is stored; else, where its value was made. An entry of a list or dict may come later than that
 // itself: where the function that stores the attribute does not put it there, it is made anew now and then, and the

@@ -86,18 +86,14 @@ std::optional<Explanation> copy_left_behind(const Finding& finding, const Pair& 
     return std::nullopt;
   }
   if (made_in_failing_call(taken, finding) || is_computed_by_layer(taken) || begins_value(taken)) return std::nullopt;
-  if (evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr && is_computed(pair.odd, shared)) {
-    return std::nullopt;
-  }
-  // Both are results, each of what the one value was then: no copy was taken.
-  if (is_computed(pair.odd, shared) && is_computed(pair.wanted, shared) && !takes_copy(taken)) {
-    return result_in_library(pair, *move, finding);
-  }
+  const bool computed = is_computed(pair.odd, shared);
+  if (computed && evidence_of(pair.odd, trace::EvidenceKind::computed_before_move) != nullptr) return std::nullopt;
+  const bool results = computed && is_computed(pair.wanted, shared);
+  // Each is a result of what the one value was then: no copy was taken.
+  if (results && !takes_copy(taken)) return result_in_library(pair, *move, finding);
   // What an object keeps of something that it has computed is a result of then, and no copy.
-  if (is_computed(pair.odd, shared) && evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr &&
-      !is_weight(pair.wanted) && is_computed(pair.wanted, shared)) {
-    return std::nullopt;
-  }
+  const bool kept = evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr;
+  if (results && kept && !is_weight(pair.wanted)) return std::nullopt;
   // That line moves a part of what holds them both, and leaves this one.
   const Evidence* beside = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
   if (beside != nullptr && same_line(beside->at, move->at)) return std::nullopt;

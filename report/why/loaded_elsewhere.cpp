@@ -122,9 +122,7 @@ bool is_where_it_was_saved(const Operand& operand) {
 // `torch.rand(4, device="cuda")`: on whichever is current, which may as well be the wrong one.
 bool says_current(const Operand& operand) {
   const LineageStep* arrival = arrival_of(operand);
-  const std::string& source = arrival != nullptr ? arrival->at.statement() : operand.name;
-  const auto says = [&](std::string_view text) { return source.find(text) != source.npos; };
-  return says("\"cuda\"") || says("'cuda'") || says(".cuda()");
+  return means_current_device(arrival != nullptr ? arrival->at.statement() : operand.name);
 }
 
 // A number from an accelerator is odd beside a CPU tensor that takes it in; not where that is on the CPU because it was

@@ -270,9 +270,7 @@ Explanation made_by_library(const LineageStep& origin, const Pair& pair, const F
 // `self.alphas = scheduler.alphas_cumprod`: an object keeps what a library has made, and computes with it later.
 std::optional<Explanation> kept_from_library(const LineageStep& origin, const Pair& pair, const Finding& finding) {
   const Evidence* kept = place_of(pair.odd, trace::EvidenceKind::kept_source_at, finding);
-  if (kept == nullptr || same_line(kept->at, origin.at) || kept->at.statement().find('.') == std::string::npos) {
-    return std::nullopt;
-  }
+  if (kept == nullptr || same_line(kept->at, origin.at)) return std::nullopt;
   const std::string edit = assigned_after_move(kept->at, device_at(kept->at, pair.wanted, finding));
   return Explanation{cause_at(kept->at, pair.odd,
                               mention_first(pair.odd) + " is computed from `" + kept->text +

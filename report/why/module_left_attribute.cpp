@@ -17,12 +17,6 @@ const Frame* move_of_met(const Pair& pair) {
   return left ? &move->at : nullptr;
 }
 
-// The same of the weights of the module that keeps the attribute: the odd operand may be new.
-const Frame* move_of_holder(const Pair& pair) {
-  const Evidence* moved = evidence_of(pair.wanted, trace::EvidenceKind::holder_moved_at);
-  return moved != nullptr && moved->text == pair.odd.device ? &moved->at : nullptr;
-}
-
 // Where the attribute is stored; of one that the failing function makes when it needs it, where it is declared.
 const Frame* stored_at(const Operand& attribute, const Evidence& held, const Finding& finding) {
   const Frame* place = attribute_place(attribute, held, finding);
@@ -38,7 +32,9 @@ std::optional<Explanation> module_left_attribute(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* held = evidence_of(pair->wanted, trace::EvidenceKind::held_by_module);
   const Frame* met = move_of_met(*pair);
-  const Frame* move = met != nullptr ? met : move_of_holder(*pair);
+  // What it meets may be new: then the weights of the module that keeps the attribute tell.
+  const Evidence* holder = holder_moved_to(pair->wanted, pair->odd.device);
+  const Frame* move = met != nullptr ? met : holder != nullptr ? &holder->at : nullptr;
   const Frame* place = held != nullptr && move != nullptr ? stored_at(pair->wanted, *held, finding) : nullptr;
   if (place == nullptr || !pair->odd.on_cpu()) return std::nullopt;
   const bool entry = held->text.ends_with(']');

@@ -185,23 +185,26 @@ std::optional<Explanation> explained_by_children(const Operand& stayed, const Op
   return made_around_moved(*children, stayed, tensor);
 }
 
+// Where the line that made it stores it, too, as an attribute, and stands in no constructor.
+const Frame* stored_where_made(const Operand& stayed, const Finding& finding) {
+  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
+  if (stored == nullptr || stayed.lineage.empty()) return nullptr;
+  const Frame& made = stayed.lineage.back().at;
+  return same_line(stored->at, made) && !is_constructor(made) ? &made : nullptr;
+}
+
 // `m.running_mean = torch.zeros(n)` of a model that was moved where it was made, by whoever.
 bool put_where_made(const Operand& stayed, const Evidence& bound, const Finding& finding) {
-  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
-  const Frame& made = stayed.lineage.back().at;
-  return stored != nullptr && same_line(stored->at, made) && !is_constructor(made) && calls_move(bound.at.statement());
+  return stored_where_made(stayed, finding) != nullptr && calls_move(bound.at.statement());
 }
 
 // `model.score = nn.Linear(n, classes)`, in a function that gives a model another part, of which some is on an
 // accelerator by then.
-const LineageStep* put_by_line(const Operand& stayed, const Finding& finding) {
-  const Evidence* stored = place_of(stayed, trace::EvidenceKind::attribute_set_at, finding);
-  const bool spread = evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr;
-  if (!spread || stored == nullptr || stayed.lineage.empty() || is_constructor(stored->at)) return nullptr;
-  const LineageStep& made = stayed.lineage.back();
-  const auto assigned = split_assignment(made.at.statement());
-  const bool of_other = assigned && !assigned->target.starts_with("self.");
-  return of_other && same_line(stored->at, made.at) ? &made : nullptr;
+bool is_put_into_spread(const Operand& stayed, const Finding& finding) {
+  const Frame* put = stored_where_made(stayed, finding);
+  const auto assigned = put != nullptr ? split_assignment(put->statement()) : std::nullopt;
+  return assigned && !assigned->target.starts_with("self.") &&
+         evidence_of(stayed, trace::EvidenceKind::model_spread) != nullptr;
 }
 
 Explanation made_for_spread(const LineageStep& made, const Operand& stayed, const Operand& tensor) {
@@ -396,8 +399,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   if (auto kept = given_to_keeper(*stayed, *tensor, bound, finding)) return kept;
   if (auto taken = made_and_kept(*stayed, *tensor, bound, finding)) return taken;
   const LineageStep* birth = birth_of(*stayed);
-  const LineageStep* by_line = put_by_line(*stayed, finding);
-  if (by_line != nullptr) return made_for_spread(*by_line, *stayed, *tensor);
+  if (is_put_into_spread(*stayed, finding)) return made_for_spread(stayed->lineage.back(), *stayed, *tensor);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
   if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);
   const bool known = bound != nullptr || made;

@@ -11,7 +11,6 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
-
 namespace {
 
 Explanation explain_asked(const Frame& asked, const Frame& moved, const LineageStep& made, const Pair& pair,

@@ -84,17 +84,12 @@ std::optional<Explanation> given_unmoved(const Pair& pair, const Kinds& kinds, c
   return std::nullopt;
 }
 
-// The module has come to where the value is since the other call, and what they meet of it has not.
-bool was_left_by_module(const Pair& pair) {
-  const Evidence* moved = evidence_of(pair.wanted, trace::EvidenceKind::holder_moved_at);
-  return moved != nullptr && moved->text == pair.odd.device;
-}
-
 }  // namespace
 
 std::optional<Explanation> moved_for_other_call(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || was_left_by_module(*pair)) return std::nullopt;
+  // Its module has come to where the value is since the other call, and the attribute that it meets has not.
+  if (!pair || holder_moved_to(pair->wanted, pair->odd.device) != nullptr) return std::nullopt;
   constexpr Kinds kItself = {trace::EvidenceKind::copied_away, trace::EvidenceKind::given_at};
   constexpr Kinds kSource = {trace::EvidenceKind::source_copied_at, trace::EvidenceKind::source_given_at};
   if (auto itself = given_unmoved(*pair, kItself, finding)) return itself;

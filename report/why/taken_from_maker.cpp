@@ -86,14 +86,13 @@ std::optional<Explanation> joined_from_maker(const Pair& pair, const Finding& fi
 // `groups = cluster(coords.cpu().numpy())`: the line that brings a value to the host for a function takes what that
 // makes of it.
 std::optional<Explanation> made_of_brought(const Pair& pair, const Finding& finding) {
-  constexpr std::array<std::string_view, 4> kToHost = {"cpu", "numpy", "tolist", "item"};
   const LineageStep& made = pair.odd.lineage.back();
   if (made.how != trace::How::created || made.calls.empty()) return std::nullopt;
   const Frame& asked = made.calls.front();
   const std::string call = call_at(asked);
   const std::string function = std::string(trace::own_name(made.at.function)) + "(";
   const std::size_t open = std::min(call.find(function), call.size());
-  const bool brings = trace::calls_method(std::string_view(call).substr(open), kToHost);
+  const bool brings = trace::brings_to_host(std::string_view(call).substr(open));
   if (open == call.size() || !brings || !split_assignment(asked.statement()) || !is_changeable(asked, finding) ||
       same_line(asked, *finding.where)) {
     return std::nullopt;

@@ -23,19 +23,14 @@ bool is_for_numpy(const Finding& finding) {
   return trace::refused_by_numpy(finding.message);
 }
 
-bool is_brought(std::string_view argument) {
-  constexpr std::array<std::string_view, 4> kCalls = {"cpu", "numpy", "tolist", "item"};
-  return trace::calls_method(argument, kCalls);
-}
-
 // `tree.update(indices, errors.cpu().numpy())`: the call that gave it brings what it gives beside it.
 const Evidence* given_beside_brought(const Operand& odd, const Finding& finding) {
   for (const Evidence& given : odd.evidence) {
     if (given.kind != trace::EvidenceKind::given_at || !is_changeable(given.at, finding)) continue;
     const std::string source = call_at(given.at);
     const auto call = split_call(source);
-    if (!call || is_brought(given.text)) continue;
-    if (std::ranges::any_of(call->arguments, [](const ArgumentText& one) { return is_brought(one.text); })) {
+    if (!call || trace::brings_to_host(given.text)) continue;
+    if (std::ranges::any_of(call->arguments, [](const ArgumentText& one) { return trace::brings_to_host(one.text); })) {
       return &given;
     }
   }
@@ -78,7 +73,7 @@ const Evidence* collected_beside_brought(const Operand& odd, const Finding& find
   if (bound == nullptr || odd.lineage.empty() || !same_line(odd.lineage.front().at, bound->at)) return nullptr;
   const auto assigned = split_assignment(bound->at.statement());
   const auto parts = assigned ? split_display(assigned->value) : std::nullopt;
-  return parts && std::ranges::any_of(*parts, is_brought) ? bound : nullptr;
+  return parts && std::ranges::any_of(*parts, trace::brings_to_host) ? bound : nullptr;
 }
 
 // Where the failing function computed what an operator reads, or a call in the failing line did; what NumPy reads is

@@ -27,7 +27,7 @@ def extend(c10d, core):
             if isinstance(options, datetime.timedelta):
                 timeout = options
             gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
-            return over_gloo(c10d, core, next(names), gloo, store, "nccl")
+            return over_gloo(c10d, core, next(names), gloo, "nccl")
 
     c10d.ProcessGroupNCCL = ProcessGroupNCCL
     c10d._DEFAULT_PG_NCCL_TIMEOUT = nccl_options.TIMEOUT
@@ -91,23 +91,20 @@ def register_backend(c10d, core, names, base_register):
     """ProcessGroup._register_backend: one gloo serves both devices, and in a build for CPUs it crashes with CUDA tensors."""
 
     def register(self, device, backend_type, backend=None):
-        if device.type != "cuda" or backend is None or backend.name() != "gloo" or is_simulated(backend):
+        if device.type != "cuda" or backend is None or backend.name() != "gloo":
             return base_register(self, device, backend_type, backend)
         # Under the type of the CPU's backend the group would use that one for both.
-        backend = over_gloo(c10d, core, next(names), backend, c10d.HashStore(), "gloo")
-        return base_register(self, device, c10d.ProcessGroup.BackendType.CUSTOM, backend)
-
-    def is_simulated(backend):
-        return type(backend) is c10d.Backend
+        simulated = over_gloo(c10d, core, next(names), backend, "gloo")
+        return base_register(self, device, c10d.ProcessGroup.BackendType.CUSTOM, simulated)
 
     return register
 
 
-def over_gloo(c10d, core, name, gloo, store, backend_name):
+def over_gloo(c10d, core, name, gloo, backend_name):
     """A backend for CUDA over gloo. C++ finds a process group by its name: that is how the one reaches the other."""
     import torch
 
-    group = c10d.ProcessGroup(store, gloo.rank(), gloo.size())
+    group = c10d.ProcessGroup(c10d.HashStore(), gloo.rank(), gloo.size())
     group._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
     c10d._register_process_group(name, group)
     try:

@@ -8,11 +8,6 @@ namespace {
 
 using namespace why_program;
 
-LineageStep with_op(LineageStep step, const char* op) {
-  step.op = op;
-  return step;
-}
-
 TEST_CASE("What a processor has computed is moved by one of its callers, and not by this one") {
   Finding finding = add("batch");
   odd(finding).lineage = {

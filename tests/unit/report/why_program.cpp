@@ -40,6 +40,11 @@ LineageStep called_by(LineageStep step, const std::vector<Frame>& calls) {
   return step;
 }
 
+LineageStep with_op(LineageStep step, const char* op) {
+  step.op = op;
+  return step;
+}
+
 LineageStep by_module(LineageStep step) {
   step.innermost.file = "/srv/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
   return step;

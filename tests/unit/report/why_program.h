@@ -27,6 +27,8 @@ LineageStep derived(const Frame& at, const char* device = "cpu");
 LineageStep moved(const Frame& at, const char* device);
 // The same step, and the calls that led to it.
 LineageStep called_by(LineageStep step, const std::vector<Frame>& calls);
+// The same of another operator: "aten::cat".
+LineageStep with_op(LineageStep step, const char* op);
 // The same, by torch's Module.to().
 LineageStep by_module(LineageStep step);
 

@@ -86,13 +86,11 @@ TEST_CASE("A call that gives the tensor a buffer was registered from is to give 
 TEST_CASE("Two results of one value are no copy and its original") {
   Finding finding = add("mean_cache");
   const LineageStep shared = created(line(5, "main", "    x = torch.rand(4)"));
-  LineageStep cached = derived(library_line(35, "solve", "    return torch.cholesky_solve(b, a)"));
-  cached.op = "aten::cholesky_solve";
-  LineageStep computed = derived(line(6, "main", "    y = x.sin()"));
-  computed.op = "aten::sin";
+  const LineageStep cached =
+      with_op(derived(library_line(35, "solve", "    return torch.cholesky_solve(b, a)")), "aten::cholesky_solve");
+  const LineageStep computed = with_op(derived(line(6, "main", "    y = x.sin()")), "aten::sin");
   odd(finding).lineage = {cached, computed, shared};
-  LineageStep used = derived(library_line(9, "kernel", "    return x.exp()"), "cuda:0");
-  used.op = "aten::exp";
+  const LineageStep used = with_op(derived(library_line(9, "kernel", "    return x.exp()"), "cuda:0"), "aten::exp");
   wanted(finding).lineage = {
       used, by_module(moved(line(39, "Scanner.__init__", "        self.model = model.to(device)"), "cuda:0")), shared};
   CHECK(rule_of(finding) == "left_behind");
