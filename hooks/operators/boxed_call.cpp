@@ -159,7 +159,7 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
     attend(state, op.id, ArgumentsView(enumerate_all), caller());
   }
   if (operands_.seen.first != nullptr) {
-    if (const c10::StorageImpl* storage = TensorFields::storage(operands_.seen.first)) {
+    if (const c10::StorageImpl* storage = TensorFields::storage_behind(operands_.seen.first)) {
       parent_ = origin_table().find(storage);
     }
   }
@@ -176,7 +176,7 @@ bool BoxedCall::gave(const ThreadState& state, const OperandList& operands) cons
   if (op_.wrapped || listed_ == nullptr || operands_.has_more_storages || state.outer.frame != frame_) return false;
   for (const OperandIdentity& operand : operands.identities()) {
     if (operand.tensor == nullptr) return false;
-    if (!operand.tensor->is_wrapped_number() && !operands_.has_storage(TensorFields::storage(operand.tensor)))
+    if (!operand.tensor->is_wrapped_number() && !operands_.has_storage(TensorFields::storage_behind(operand.tensor)))
       return false;
   }
   return operands.mixed();
@@ -193,7 +193,7 @@ void BoxedCall::made(const c10::IValue& result) noexcept {
 
 // As OutermostCall::made, but the operands may be gone.
 void BoxedCall::made(const c10::TensorImpl* result) noexcept {
-  const c10::StorageImpl* storage = TensorFields::storage(result);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(result);
   if (storage == nullptr || operands_.may_have_storage(storage) || !tells_when_it_dies(storage)) return;
   const ThreadState& state = thread_state();
   const trace::SiteId site = state.outer.site.id;

@@ -47,7 +47,7 @@ void BoxedOperands::look(const c10::IValue& value) noexcept {
 void BoxedOperands::look_at_tensor(const c10::TensorImpl* tensor) noexcept {
   look_at(seen, tensor);
   if (!tensor->is_wrapped_number()) look_at_device(TensorFields::device(tensor));
-  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(tensor);
   if (storage == nullptr) return;
   if (storage_count < storages.size()) {
     storages[storage_count++] = storage;

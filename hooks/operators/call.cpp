@@ -66,7 +66,7 @@ class StorageSearch final : public OperandSink {
  public:
   explicit StorageSearch(const c10::StorageImpl* storage) noexcept : storage_(storage) {}
   void tensor(int, int, const c10::TensorImpl* tensor) override {
-    found = found || TensorFields::storage(tensor) == storage_;
+    found = found || TensorFields::storage_behind(tensor) == storage_;
   }
   void generator(int, const at::Generator&) override {}
   void device(int, c10::Device) override {}
@@ -153,7 +153,7 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
   trace::LineageId parent = trace::LineageId::none;
   if (seen_.first != nullptr && (device == seen_.device || !is_factory(op_))) {
     how = device == seen_.device ? trace::How::derived : trace::How::moved;
-    if (const c10::StorageImpl* source = TensorFields::storage(seen_.first)) {
+    if (const c10::StorageImpl* source = TensorFields::storage_behind(seen_.first)) {
       parent = origin_table().find(source);
       if (how == trace::How::moved) [[unlikely]]
         note_copy(source, Copied::away, {state_.outer.site.id, callers(state_), device_slot(device)});
@@ -170,9 +170,8 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
   if (id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 
-[[gnu::always_inline]] inline bool OutermostCall::note_made(const c10::TensorImpl* result) noexcept {
-  const c10::StorageImpl* storage = TensorFields::storage(result);
-  if (storage == nullptr || (seen_.first != nullptr && storage == TensorFields::storage(seen_.first))) return true;
+[[gnu::always_inline]] inline bool OutermostCall::note_storage(const c10::StorageImpl* storage,
+                                                               const c10::TensorImpl* result) noexcept {
   if (!tells_when_it_dies(storage)) return true;
   auto* vacancy = origin_table().vacancy(storage);
   if (vacancy == nullptr) return true;
@@ -181,12 +180,27 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
   return true;
 }
 
+[[gnu::always_inline]] inline bool OutermostCall::note_made(const c10::TensorImpl* result) noexcept {
+  const c10::StorageImpl* storage = TensorFields::storage(result);
+  if (storage == nullptr) [[unlikely]]
+    return note_wrapped(result);
+  if (seen_.first != nullptr && storage == TensorFields::storage(seen_.first)) return true;
+  return note_storage(storage, result);
+}
+
+bool OutermostCall::note_wrapped(const c10::TensorImpl* result) noexcept {
+  const c10::StorageImpl* storage = wrapped_storage(result);
+  if (storage == nullptr) return true;
+  if (seen_.first != nullptr && storage == TensorFields::storage_behind(seen_.first)) return true;
+  return note_storage(storage, result);
+}
+
 bool OutermostCall::made(const c10::TensorImpl* result) noexcept {
   return note_made(result);
 }
 
 void OutermostCall::made_unless_operand(const c10::TensorImpl* result, const ArgumentsView& arguments) noexcept {
-  const c10::StorageImpl* storage = TensorFields::storage(result);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(result);
   StorageSearch search(storage);
   arguments.visit(search);
   auto* vacancy = origin_table().vacancy(storage);
@@ -208,12 +222,12 @@ void OutermostCall::finish(const c10::TensorImpl* result, const ArgumentsView& a
 
 void OutermostCall::left_operand(Copied how, const c10::TensorImpl* result) noexcept {
   if (seen_.first == nullptr || (result == seen_.first) != (how == Copied::nowhere)) return;
-  const c10::StorageImpl* storage = TensorFields::storage(seen_.first);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(seen_.first);
   if (storage != nullptr) note_copy(storage, how, {state_.outer.site.id, callers(state_), device_slot(seen_.device)});
 }
 
 void OutermostCall::took_copy(const c10::TensorImpl* result) noexcept {
-  const c10::StorageImpl* storage = TensorFields::storage(result);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(result);
   const trace::LineageId known = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
   if (known == trace::LineageId::none) return;
   const trace::LineageNode made = runtime.recorder->lineage(known);

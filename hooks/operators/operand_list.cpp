@@ -116,7 +116,7 @@ void OperandList::tensor(int argument, int element, const c10::TensorImpl* tenso
     record->dims = static_cast<std::uint8_t>(std::min<std::size_t>(sizes.size(), 255));
     std::copy_n(sizes.begin(), std::min(sizes.size(), trace::kMaxShownDims), record->sizes.begin());
   }
-  const c10::StorageImpl* storage = TensorFields::storage(tensor);
+  const c10::StorageImpl* storage = TensorFields::storage_behind(tensor);
   if (storage != nullptr) record->lineage = origin_table().find(storage);
   record->storage_bytes = storage_size(storage);
 }

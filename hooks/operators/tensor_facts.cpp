@@ -1,5 +1,7 @@
 #include "hooks/operators/tensor_facts.h"
 
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include "hooks/operators/tensor_fields.h"
@@ -14,10 +16,33 @@ const torch::autograd::AutogradMeta* autograd_meta(const c10::TensorImpl* tensor
   return static_cast<const torch::autograd::AutogradMeta*>(tensor->autograd_meta());
 }
 
+// Null for what torch.func has not wrapped. Which class a wrapper has, torch itself tells by these keys.
+const c10::TensorImpl* wrapped_value(const c10::TensorImpl* wrapper) noexcept {
+  const c10::DispatchKeySet keys = wrapper->key_set();
+  if (keys.has(c10::DispatchKey::FuncTorchGradWrapper)) {
+    return static_cast<const at::functorch::TensorWrapper*>(wrapper)->value().unsafeGetTensorImpl();
+  }
+  if (keys.has(c10::DispatchKey::FuncTorchBatched)) {
+    return static_cast<const at::functorch::BatchedTensorImpl*>(wrapper)->value().unsafeGetTensorImpl();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
+const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
+  const c10::TensorImpl* innermost = nullptr;
+  while (const c10::TensorImpl* value = wrapped_value(innermost != nullptr ? innermost : tensor)) innermost = value;
+  return innermost;
+}
+
+const c10::StorageImpl* wrapped_storage(const c10::TensorImpl* wrapper) noexcept {
+  const c10::TensorImpl* value = wrapped_tensor(wrapper);
+  return value != nullptr ? TensorFields::storage(value) : nullptr;
+}
+
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept {
-  return TensorFields::storage(tensor);
+  return TensorFields::storage_behind(tensor);
 }
 
 DeviceKey device_of(const c10::TensorImpl* tensor) noexcept {

@@ -24,8 +24,10 @@ struct OperandIdentity {
   const void* generator = nullptr;          // its c10::GeneratorImpl; most have no PyObject of their own
 };
 
-// Null for a tensor without one, as wrappers are.
+// For a wrapper of torch.func, that of the value in it. Null where there is none, as in other wrappers.
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept;
+// The tensor that torch.func has wrapped, through all wrappers; null where it has wrapped none.
+const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept;
 DeviceKey device_of(const c10::TensorImpl* tensor) noexcept;
 trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept;
 // Whether it may lie on the CPU beside operands that are elsewhere.
