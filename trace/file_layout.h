@@ -313,7 +313,7 @@ struct TrafficPayload {
   std::int64_t time_ns;     // CLOCK_REALTIME
   SiteId site;
   SiteId cause;  // where the copy of a race was asked for; where else a pageable copy's data was pinned, or its loader
-                 // made; the loop that takes the number of a wait out of a tensor
+                 // made; the loop, or other line, that takes the number of a wait out of a tensor
   OperatorId op;
   TrafficKind kind;
   RaceKind race;

@@ -144,6 +144,16 @@ std::vector<Candidate> stores_by_computed_name(const Inquiry& inquiry) {
   return candidates;
 }
 
+// Of several lines, none is known to be the one.
+void add_perhaps_stored(const Inquiry& inquiry, std::size_t operand, const std::vector<Candidate>& candidates,
+                        const std::string& path) {
+  constexpr std::size_t kMostLines = 4;  // more than that tell nobody anything
+  if (candidates.size() > kMostLines) return;
+  for (const Candidate& one : candidates) {
+    inquiry.found.add(trace::EvidenceKind::perhaps_stored_at, operand, one.at, path);
+  }
+}
+
 std::string type_and(const void* holder, const std::string& path) {
   const char* name = is_type(holder) ? field<const char*>(holder, kTypeName) : nullptr;
   return std::string(name != nullptr ? std::string_view(name) : type_name(holder)) + path;
@@ -199,6 +209,7 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
     if (!stored) stored = choose(inquiry, operand, candidates);
     if (innermost && !stored) stored = taken_as_loaded(inquiry, operand, candidates, place.link.name);
     if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+    if (!stored && innermost) add_perhaps_stored(inquiry, operand, candidates, path);
     const bool plain = innermost && place.link.kind == LinkKind::attribute;
     const auto declared = plain && is_torch_module(holder) ? declared_at(holder, place.link.name) : std::nullopt;
     if (declared && !(stored && same_line(*stored, *declared))) {
@@ -248,6 +259,22 @@ std::vector<KeptList> lists_with(const Inquiry& inquiry, const void* object) {
   return lists;
 }
 
+// The attributes that keep a list or dict of lists or dicts with an object: `for group in self.groups: for p in
+// group["params"]:`.
+std::vector<Holding> keepers_of_nested(const Inquiry& inquiry, const void* object) {
+  constexpr std::size_t kMostHolders = 16;
+  std::vector<const void*> inside = {object};
+  std::vector<Holding> keepers;
+  for (std::size_t k = 0; k < inside.size(); ++k) {
+    for (const Holding& one : inquiry.search.holdings_of(inside[k])) {
+      if (one.link.kind == LinkKind::attribute && k != 0) keepers.push_back(one);
+      const bool another = is_entry(one.link.kind) && std::ranges::find(inside, one.holder) == inside.end();
+      if (another && inside.size() < kMostHolders) inside.push_back(one.holder);
+    }
+  }
+  return keepers;
+}
+
 // What a loop takes out of a list or dict which a module keeps: `for layer, gain in zip(self.layers, self.gains):`. Of
 // tensors that are no parameters, those that the line makes which stores the list: others have been put there later, by
 // whoever computed them.
@@ -280,28 +307,34 @@ std::optional<trace::Position> stored_where_made(const Inquiry& inquiry, std::si
   return found;
 }
 
+// The only attribute among them of an object that is no module.
+std::optional<Holding> only_of_object(const std::vector<Holding>& attributes) {
+  std::optional<Holding> found;
+  for (const Holding& one : attributes) {
+    if (is_torch_module(one.holder)) continue;
+    if (found && (found->holder != one.holder || !same_name(found->link.name, one.link.name))) return std::nullopt;
+    found = one;
+  }
+  return found;
+}
+
 // The same of a list that an object keeps which is no module: `for kept, p in zip(self.kept, params):`.
 void add_entry_of_object(const Inquiry& inquiry, std::size_t operand, const void* object) {
-  std::optional<Holding> list;
-  for (const KeptList& kept : lists_with(inquiry, object)) {
-    const Holding& one = kept.attribute;
-    if (is_torch_module(one.holder)) continue;
-    if (list && (list->holder != one.holder || !same_name(list->link.name, one.link.name))) return;
-    list = one;
-  }
+  std::vector<Holding> attributes;
+  for (const KeptList& kept : lists_with(inquiry, object)) attributes.push_back(kept.attribute);
+  const auto list = only_of_object(attributes.empty() ? keepers_of_nested(inquiry, object) : attributes);
   if (!list) return;
   const auto candidates = attribute_stores(inquiry, list->holder, list->link.name);
   auto stored = choose(inquiry, operand, candidates);
   if (!stored) stored = taken_as_loaded(inquiry, operand, candidates, list->link.name);
   if (!stored) stored = stored_where_made(inquiry, operand, candidates);
-  if (!stored) return;
+  if (!stored) return add_perhaps_stored(inquiry, operand, candidates, type_and(list->holder, written(list->link)));
   inquiry.found.add(trace::EvidenceKind::list_stored_at, operand, *stored, type_and(list->holder, written(list->link)));
 }
 
 // A variable that stands for an attribute, `bias = self.bias`, or for a part of one, `window = self.table[:n]`. Of
 // several holders none is sure to be meant.
-void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand) {
-  const void* object = inquiry.search.place(inquiry.search.sighting(operand).place).object;
+void find_holder_of_alias(const Inquiry& inquiry, std::size_t operand, const void* object) {
   const Holding* found = nullptr;
   std::vector<Holding> holdings = inquiry.search.holdings_of(object);
   if (inquiry.search.owner(object) == nullptr && add_entry_of_module(inquiry, operand, object)) return;
@@ -325,12 +358,13 @@ void find_holder(const Inquiry& inquiry, std::size_t operand) {
   const ObjectSearch& search = inquiry.search;
   const Sighting& sighting = search.sighting(operand);
   if (sighting.place == kNoPlace || sighting.gradient) return;
+  if (const void* wrapped = inquiry.wrapped_object(operand)) return find_holder_of_alias(inquiry, operand, wrapped);
   const Place& itself = search.place(sighting.place);
   if (!search.is_root(sighting.place) && search.is_root(itself.parent)) {
     const Holding holding{search.place(itself.parent).object, itself.link, itself.object};
     if (add_entry_of_global(inquiry, operand, holding)) return;
   }
-  if (search.is_root(sighting.place)) return find_holder_of_alias(inquiry, operand);
+  if (search.is_root(sighting.place)) return find_holder_of_alias(inquiry, operand, itself.object);
   std::string path;
   for (std::uint32_t at = sighting.place; !search.is_root(at); at = search.place(at).parent) {
     const Place& place = search.place(at);

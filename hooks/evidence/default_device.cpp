@@ -1,12 +1,15 @@
 // Where the program sets a default device, for what a factory made there without being told.
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/python_moves.h"
 #include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
 
@@ -66,7 +69,10 @@ bool shuffles(std::string_view line) {
 // Its sampler makes a generator for the CPU, and draws on the default device.
 void find_loader(const Inquiry& inquiry, std::size_t operand) {
   const auto found = only_load(inquiry, "DataLoader", shuffles);
-  if (found) inquiry.found.add(trace::EvidenceKind::loader_made_at, operand, *found, "");
+  if (!found) return;
+  SourceFiles files;
+  const std::string moved = first_move_to_accelerator(SourceLines(files.whole(found->file)));
+  inquiry.found.add(trace::EvidenceKind::loader_made_at, operand, *found, moved);
 }
 
 }  // namespace

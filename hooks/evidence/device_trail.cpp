@@ -78,6 +78,12 @@ bool computes_device(std::string_view value) {
   return function.substr(function.rfind('.') + 1).find("device") != std::string::npos;
 }
 
+// `"cpu"` of `torch.device("cpu")`; any other value itself.
+std::string_view device_literal(std::string_view value) {
+  const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
+  return makes_device ? value.substr(13, value.size() - 14) : value;
+}
+
 // `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
 // "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
 // model; or a function named for it.
@@ -86,8 +92,7 @@ bool decides_place(std::string_view value) {
   for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
     if (value.find(literal) != value.npos) return true;
   }
-  const bool makes_device = value.starts_with("torch.device(") && value.ends_with(')');
-  const std::string_view said = makes_device ? value.substr(13, value.size() - 14) : value;
+  const std::string_view said = device_literal(value);
   const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
   return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
 }
@@ -103,6 +108,12 @@ bool fits(std::string_view literal, std::string_view device) {
   literal.remove_prefix(1);
   literal = literal.substr(0, literal.find_first_of("\"'"));
   return literal == device || literal == device.substr(0, device.find(':'));
+}
+
+// `"cpu"` and `torch.device("cpu")`, of the CPU.
+bool says(std::string_view value, std::string_view device) {
+  const std::string_view said = device_literal(value);
+  return (said.starts_with('"') || said.starts_with('\'')) && fits(said, device);
 }
 
 // The line that called the function is known, whatever it gives.
@@ -247,29 +258,29 @@ std::optional<DeviceTrail::Function> DeviceTrail::function_here() {
   return Function{definition, std::move(name), type != 0 && is_bound(statement_at(here, definition))};
 }
 
-// What the only line in the class stores that gives the attribute something else than None.
+// What the only line in the class stores that gives the attribute something else than None; of several, the only one
+// that says the device in so many words.
 std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expression) {
   const SourceLines& here = lines(file_);
   const int type = enclosing_line(here, line_, "class ");
   if (type == 0) return std::nullopt;
   const std::size_t outer = indentation(here[type]);
-  int found = 0;
-  std::string value;
+  std::vector<Stored> found;
   for (int k = type + 1; k <= here.count(); ++k) {
     const std::string_view text = here[k];
     if (is_blank(text)) continue;
     if (indentation(text) <= outer) break;
     if (text.find(expression) == text.npos) continue;
     const auto assigned = assigned_to(statement_at(here, k), expression);
-    if (!assigned || *assigned == "None") continue;
-    if (found != 0) return std::nullopt;
-    found = k;
-    value = *assigned;
+    if (assigned && *assigned != "None") found.push_back({*assigned, k});
   }
-  if (found == 0) found = cached_property(type, expression.substr(expression.find('.') + 1));
-  if (found == 0) return std::nullopt;
-  go_to_store(found);
-  return value;
+  if (found.size() > 1) std::erase_if(found, [this](const Stored& one) { return !says(one.value, device_); });
+  if (found.size() > 1) return std::nullopt;
+  const int property = found.empty() ? cached_property(type, expression.substr(expression.find('.') + 1)) : 0;
+  if (property != 0) found.push_back({"", property});
+  if (found.empty()) return std::nullopt;
+  go_to_store(found.front().line);
+  return found.front().value;
 }
 
 // The decorator of a property that keeps what it gave first; 0 without one.

@@ -2,6 +2,7 @@
 
 #include "hooks/evidence/call_frames.h"
 #include "hooks/origins/sites.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_api.h"
@@ -71,7 +72,7 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
   bool alone = !candidates.empty();
   for (const Candidate& one : candidates) alone = alone && one.certain && same_line(one.at, candidates.front().at);
   if (alone) return candidates.front().at;
-  const trace::LineageNode made = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+  const trace::LineageNode made = runtime.recorder->lineage(inquiry.kept_history(operand));
   const trace::Position site = runtime.recorder->site(made.site).user;
   const Candidate* match = nullptr;
   for (const Candidate& one : candidates) {
@@ -88,9 +89,22 @@ const void* Inquiry::viewed_by(std::size_t operand) const {
   const bool view = sighting.base && sighting.tensor != nullptr && known.tensor != nullptr &&
                     storage_of(sighting.tensor) == storage_of(known.tensor);
   if (view) return search.place(sighting.place).object;
+  if (const void* kept = wrapped_object(operand)) return kept;
   // `bias = self.statics.bias.squeeze()`: a variable that is a view of a parameter or buffer.
   const void* owned = search.owner(known.object) == nullptr ? search.owned_over(known.tensor) : nullptr;
   return owned != nullptr ? owned : known.object;
+}
+
+const void* Inquiry::wrapped_object(std::size_t operand) const {
+  const c10::TensorImpl* tensor = identities[operand].tensor;
+  const c10::TensorImpl* wrapped = tensor != nullptr ? wrapped_tensor(tensor) : nullptr;
+  return wrapped != nullptr ? search.object_of(wrapped) : nullptr;
+}
+
+trace::LineageId Inquiry::kept_history(std::size_t operand) const {
+  const Sighting& sighting = search.sighting(operand);
+  const c10::StorageImpl* kept = sighting.base && sighting.tensor != nullptr ? storage_of(sighting.tensor) : nullptr;
+  return kept != nullptr ? origin_table().find(kept) : operands[operand].lineage;
 }
 
 bool Inquiry::is_for_numpy() const {

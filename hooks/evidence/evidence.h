@@ -51,6 +51,13 @@ struct Inquiry {
   // The same of a view alone, as `self.inv_freq[None, :]` is; of what was computed it is itself.
   const void* viewed_by(std::size_t operand) const;
 
+  // The tensor that torch.func has wrapped for the function that failed, where the program keeps it; else null.
+  const void* wrapped_object(std::size_t operand) const;
+
+  // The history of that which the program keeps: of the tensor that an operand was computed from in the statement that
+  // failed, where it is such a temporary; or its own.
+  trace::LineageId kept_history(std::size_t operand) const;
+
   // Who has an operand, or what it is a view of, among its parameters or buffers; null where nobody has.
   const Holding* owner_of(std::size_t operand) const { return search.owner(viewed_by(operand)); }
   // That, and the modules around it, from the inside.
@@ -148,6 +155,8 @@ std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t
 // other entries were moved at `moved` inwards to what holds the operand. False where that is not known.
 bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
                       std::span<const void* const> way);
+// The same of a function that was given `object` itself, and has handed it back: nothing in it was moved.
+bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object);
 
 // Where the function that made or computed an operand puts it, as it is, beside what a helper function gives that moves
 // in the line `moved`.
@@ -211,7 +220,11 @@ void find_within_module(const Inquiry& inquiry, std::size_t operand);
 void find_weight_brought(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
+// Beside the line that gave a variable its value.
+void find_twin_of_binding(const Inquiry& inquiry, std::size_t operand, const trace::Position& bound);
 void find_first_variable(const Inquiry& inquiry, std::size_t operand);
+// The line that made the loader which gave what an operand was made of.
+void find_drawn_loader(const Inquiry& inquiry, std::size_t operand);
 void find_device_value(const Inquiry& inquiry, std::size_t operand);
 void find_made_alike(const Inquiry& inquiry, std::size_t operand);
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand);
@@ -233,6 +246,9 @@ void find_restored(const Inquiry& inquiry, std::size_t operand);
 void find_own_apply(const Inquiry& inquiry, std::size_t operand, const void* module);
 // Whether the weights of `module`, which keeps the operand as a plain attribute, were moved away from beside it.
 void find_holder_move(const Inquiry& inquiry, std::size_t operand, const void* module);
+// The copy that brought all weights at and below a module, or the next one around that has any, from an operand's
+// device to where it is missed; none where they came by several, or are elsewhere.
+std::optional<trace::LineageNode> move_of_holder(const Inquiry& inquiry, std::size_t operand, const void* module);
 // The call that made `module`, the outermost one around the operand, which is as old as that.
 void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* module);
 // Whether `module`, the outermost one around the operand, is a copy of one that is where the operand is.

@@ -69,6 +69,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_ancestor(inquiry, k);
   find_made_alike(inquiry, k);
   find_first_variable(inquiry, k);
+  find_drawn_loader(inquiry, k);
   find_device_value(inquiry, k);
   find_spread_model(inquiry, k);
   find_given_to_module(inquiry, k);

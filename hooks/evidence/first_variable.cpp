@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/evidence/loader_site.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
 #include "hooks/source/python_text.h"
@@ -86,11 +87,11 @@ class Keeps final : public LinkVisitor {
   bool found_ = false;
 };
 
-// The variable of a loop that a statement mentions, where it keeps such a tensor.
-class DrawnByLoop final : public LinkVisitor {
+// The variable among the targets of a loop or assignment that a statement mentions, where it keeps such a tensor.
+class DrawnVariable final : public LinkVisitor {
  public:
-  DrawnByLoop(const ObjectSearch& search, const void* frame, const std::unordered_set<const void*>& storages,
-              std::string_view targets, std::string_view statement)
+  DrawnVariable(const ObjectSearch& search, const void* frame, const std::unordered_set<const void*>& storages,
+                std::string_view targets, std::string_view statement)
       : search_(search), storages_(storages), targets_(targets), statement_(statement) {
     visit_frame(frame, is_module_body(frame_code(frame)), *this);
   }
@@ -122,7 +123,7 @@ void find_loop(const Inquiry& inquiry, std::size_t operand, const void* frame, c
   const SourceLines lines(files.whole(taken.file));
   const std::string head = statement_at(lines, loop->line);
   const std::string statement = statement_at(lines, taken.line);
-  const DrawnByLoop drawn(inquiry.search, frame, storages, loop_targets(head), statement);
+  const DrawnVariable drawn(inquiry.search, frame, storages, loop_targets(head), statement);
   if (!drawn.name().empty()) {
     inquiry.found.add(trace::EvidenceKind::taken_in_loop_at, operand, *loop, drawn.name());
   }
@@ -134,14 +135,44 @@ void find_drawn_container(const Inquiry& inquiry, std::size_t operand, const voi
   SourceFiles files;
   for (auto loop = loop_around(waits_at(frame)); loop; loop = loop_around(*loop)) {
     const std::string head = statement_at(SourceLines(files.whole(loop->file)), loop->line);
-    const DrawnByLoop drawn(inquiry.search, frame, storages, loop_targets(head), head);
+    const DrawnVariable drawn(inquiry.search, frame, storages, loop_targets(head), head);
     if (drawn.name().empty()) continue;
     inquiry.found.add(trace::EvidenceKind::drawn_within_at, operand, *loop, drawn.name());
     return;
   }
 }
 
+// `batch, index, _ = next(batches)`: a variable that keeps what was drawn by hand.
+void find_drawn_by_hand(const Inquiry& inquiry, std::size_t operand, const void* frame,
+                        const std::unordered_set<const void*>& storages) {
+  SourceFiles files;
+  const trace::Position waits = waits_at(frame);
+  const SourceLines lines(files.whole(waits.file));
+  const int definition = enclosing_line(lines, waits.line, "def ");
+  for (int line = waits.line - 1; line > definition && definition != 0; --line) {
+    if (call_in(lines[line], "next") == std::string_view::npos) continue;
+    const std::string statement = statement_at(lines, line);
+    const std::size_t equals = statement.find(" = ");
+    if (equals == statement.npos || call_in(statement, "next") != equals + 3) continue;
+    const DrawnVariable drawn(inquiry.search, frame, storages, statement.substr(0, equals), statement);
+    if (drawn.name().empty()) continue;
+    inquiry.found.add(trace::EvidenceKind::drawn_within_at, operand,
+                      position_at(waits.file, line, qualified_function(lines, line)), drawn.name());
+    return;
+  }
+}
+
 }  // namespace
+
+void find_drawn_loader(const Inquiry& inquiry, std::size_t operand) {
+  std::vector<trace::StringId> files;
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr && files.size() < kMaxFrames;
+       frame = caller_of(frame)) {
+    files.push_back(waits_at(frame).file);
+  }
+  const auto made = loader_made_at(inquiry.operands[operand], files);
+  if (made) inquiry.found.add(trace::EvidenceKind::drawn_loader_made_at, operand, *made, "");
+}
 
 void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
   const auto storages = storages_of(inquiry, operand);
@@ -153,10 +184,12 @@ void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
   }
   for (const void* frame : frames | std::views::reverse) {
     find_drawn_container(inquiry, operand, frame, storages);
+    find_drawn_by_hand(inquiry, operand, frame, storages);
     const VariablesOver variables(inquiry.search, frame, storages);
     if (variables.found().empty()) continue;
     if (const auto first = first_of(inquiry, operand, variables.found())) {
       inquiry.found.add(trace::EvidenceKind::first_bound_at, operand, first->at, first->name);
+      find_twin_of_binding(inquiry, operand, first->at);
       find_loop(inquiry, operand, frame, first->at, storages);
     }
     return;

@@ -65,6 +65,7 @@ class HandedBack {
     while (!inquiry_.search.is_root(at)) at = inquiry_.search.place(at).parent;
     const Bindings bindings = bindings_at(inquiry_, operand_, inquiry_.search.place(at));
     if (bindings.frame == nullptr || bindings.lines.size() > kMaxAssignments) return;
+    root_ = inquiry_.search.place(at).object;
     const bool certain = choose(inquiry_, operand_, bindings.lines).has_value();
     for (const Candidate& one : bindings.lines) {
       if (!certain) inquiry_.found.add(trace::EvidenceKind::perhaps_bound_at, operand_, one.at, bindings.name);
@@ -146,6 +147,7 @@ class HandedBack {
     ++functions_;
     const Body body(callee);
     if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
+    if (depth == 0) find_handed_back_whole(inquiry_, operand_, callee.code, root_);
     for (const int line : body.returns) {
       add(trace::EvidenceKind::handed_back_at, body, line, call);
       if (depth == 0) find_mover(body, line, call);
@@ -215,6 +217,7 @@ class HandedBack {
 
   const Inquiry& inquiry_;
   const std::size_t operand_;
+  const void* root_ = nullptr;  // what the variable refers to
   SourceFiles files_;
   int functions_ = 0;
 };

@@ -41,13 +41,18 @@ std::optional<trace::LineageNode> move_of_all(const Inquiry& inquiry, std::size_
 
 }  // namespace
 
-void find_holder_move(const Inquiry& inquiry, std::size_t operand, const void* module) {
+std::optional<trace::LineageNode> move_of_holder(const Inquiry& inquiry, std::size_t operand, const void* module) {
   bool any = false;
   auto moved = move_of_all(inquiry, operand, module, any);
   for (const Holding* around : inquiry.search.outwards(inquiry.search.parent_module(module))) {
     if (any) break;  // a module without weights goes with the one that it is a part of
     moved = move_of_all(inquiry, operand, around->holder, any);
   }
+  return moved;
+}
+
+void find_holder_move(const Inquiry& inquiry, std::size_t operand, const void* module) {
+  const auto moved = move_of_holder(inquiry, operand, module);
   if (!moved) return;
   inquiry.found.add(trace::EvidenceKind::holder_moved_at, operand, runtime.recorder->site(moved->site).user,
                     runtime.recorder->string(runtime.recorder->device_name(moved->device)));

@@ -45,9 +45,7 @@ void add_makings(std::vector<Making>& makings, trace::StringId file, const Sourc
   for (int k = 1; k <= lines.count(); ++k) {
     const std::string_view text = trimmed(lines[k]);
     if (call_in(text, kLoader) == text.npos || text.starts_with("class ") || text.starts_with('#')) continue;
-    std::string statement = statement_at(lines, k);
-    if (statement.find(std::string(kPin) + "True") == statement.npos)
-      makings.push_back({file, k, std::move(statement)});
+    makings.push_back({file, k, statement_at(lines, k)});
   }
 }
 
@@ -86,7 +84,8 @@ int decided_at(const SourceLines& lines, const Making& making) {
   return parameter && !parameter->standard.empty() ? definition : making.line;
 }
 
-trace::SiteId find_site(const trace::Position& given, std::span<const trace::FrameRecord> frames) {
+// The lines that make loaders, in the file where one gave something and in others.
+std::vector<Making> all_makings(const trace::Position& given, const std::vector<trace::StringId>& others) {
   std::vector<trace::StringId> looked_at;
   std::vector<Making> makings;
   SourceFiles files;
@@ -96,12 +95,26 @@ trace::SiteId find_site(const trace::Position& given, std::span<const trace::Fra
     add_makings(makings, file, SourceLines(files.whole(file)));
   };
   look_at(given.file);
+  std::ranges::for_each(others, look_at);
+  return makings;
+}
+
+const Making* making_behind(const trace::Position& given, const std::vector<Making>& makings) {
+  SourceFiles files;
+  return only_making(makings, looped_over(statement_at(SourceLines(files.whole(given.file)), given.line)));
+}
+
+trace::SiteId find_site(const trace::Position& given, std::span<const trace::FrameRecord> frames) {
+  std::vector<trace::StringId> others;
   for (const trace::FrameRecord& frame : frames) {
-    if ((frame.flags & (trace::kTorchFrame | trace::kLibraryFrame)) == 0) look_at(frame.position.file);
+    if ((frame.flags & (trace::kTorchFrame | trace::kLibraryFrame)) == 0) others.push_back(frame.position.file);
   }
-  const std::string name = looped_over(statement_at(SourceLines(files.whole(given.file)), given.line));
-  const Making* making = only_making(makings, name);
+  std::vector<Making> makings = all_makings(given, others);
+  std::erase_if(makings,
+                [](const Making& one) { return one.statement.find(std::string(kPin) + "True") != std::string::npos; });
+  const Making* making = making_behind(given, makings);
   if (making == nullptr) return trace::SiteId::none;
+  SourceFiles files;
   const SourceLines lines(files.whole(making->file));
   const int line = decided_at(lines, *making);
   const trace::Position at = position_at(making->file, line, qualified_function(lines, line));
@@ -109,6 +122,18 @@ trace::SiteId find_site(const trace::Position& given, std::span<const trace::Fra
 }
 
 }  // namespace
+
+std::optional<trace::Position> loader_made_at(const trace::OperandRecord& operand,
+                                              const std::vector<trace::StringId>& files) {
+  const auto given = given_by_loader(operand);
+  if (!given) return std::nullopt;
+  const std::vector<Making> makings = all_makings(*given, files);
+  const Making* making = making_behind(*given, makings);
+  if (making == nullptr) return std::nullopt;
+  SourceFiles source;
+  return position_at(making->file, making->line,
+                     qualified_function(SourceLines(source.whole(making->file)), making->line));
+}
 
 trace::SiteId loader_site(std::span<const trace::OperandRecord> operands,
                           std::span<const trace::FrameRecord> frames) noexcept {

@@ -2,7 +2,9 @@
 // it needs no interpreter.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "trace/file_layout.h"
 
@@ -13,5 +15,10 @@ namespace devsan::hooks {
 // several lines may have made the loader. `frames`: those of the program that run now. Never throws.
 trace::SiteId loader_site(std::span<const trace::OperandRecord> operands,
                           std::span<const trace::FrameRecord> frames) noexcept;
+
+// The only line, in the file where a loader gave what an operand was made of or in the others, that may have made that
+// loader; none where several may, or none gave it. May throw std::bad_alloc.
+std::optional<trace::Position> loader_made_at(const trace::OperandRecord& operand,
+                                              const std::vector<trace::StringId>& files);
 
 }  // namespace devsan::hooks

@@ -225,6 +225,15 @@ std::vector<const void*> movers_of(const Inquiry& inquiry, const trace::Position
   return movers;
 }
 
+void add_passed_over(const Inquiry& inquiry, std::size_t operand, const Mover& mover, const void* object) {
+  inquiry.found.add(trace::EvidenceKind::passed_over_at, operand, *mover.handed_back(), short_type_name(object));
+  const auto* branch = mover.branch_beside(object);
+  if (branch == nullptr) return;
+  char buffer[64];
+  inquiry.found.add(trace::EvidenceKind::branch_beside, operand, branch->at,
+                    text_of(branch->type, buffer, sizeof buffer));
+}
+
 }  // namespace
 
 bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
@@ -236,15 +245,17 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
     const bool applies = mover.handed_back() && (one == code || mover.recursive());
     const void* object = applies ? let_pass(mover, way) : nullptr;
     if (object == nullptr) continue;
-    inquiry.found.add(trace::EvidenceKind::passed_over_at, operand, *mover.handed_back(), short_type_name(object));
-    if (const auto* branch = mover.branch_beside(object)) {
-      char buffer[64];
-      inquiry.found.add(trace::EvidenceKind::branch_beside, operand, branch->at,
-                        text_of(branch->type, buffer, sizeof buffer));
-    }
+    add_passed_over(inquiry, operand, mover, object);
     return true;
   }
   return false;
+}
+
+bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object) {
+  const Mover mover(code);
+  const bool passes = mover.handed_back() && mover.recursive() && mover.passes_over(object);
+  if (passes) add_passed_over(inquiry, operand, mover, object);
+  return passes;
 }
 
 }  // namespace devsan::hooks

@@ -15,10 +15,6 @@ namespace {
 
 constexpr int kMaxCalls = 3;
 
-bool moves_to_accelerator(std::string_view value) {
-  return moves(value) && value.find("cpu") == value.npos;
-}
-
 // Whether a statement computes with a moved copy of a variable: `self.model(ids.to(self.device))`.
 bool uses_moved(std::string_view statement, const std::string& variable) {
   for (const std::string move : {".to(", ".cuda("}) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/origins/sites.h"
@@ -24,10 +26,7 @@ constexpr int kMaxVariables = 3;
 // The newest step of what is kept, which the operand is or was computed from, is how torch.load() makes what it reads:
 // nothing was done with it since.
 bool is_as_loaded(const Inquiry& inquiry, std::size_t operand) {
-  const Sighting& sighting = inquiry.search.sighting(operand);
-  const c10::StorageImpl* kept = sighting.base && sighting.tensor != nullptr ? storage_of(sighting.tensor) : nullptr;
-  const trace::LineageNode node =
-      runtime.recorder->lineage(kept != nullptr ? origin_table().find(kept) : inquiry.operands[operand].lineage);
+  const trace::LineageNode node = runtime.recorder->lineage(inquiry.kept_history(operand));
   if (node.how != trace::How::created) return false;
   const std::string_view file = runtime.recorder->string(runtime.recorder->site(node.site).innermost.file);
   return file.ends_with("/torch/_utils.py") || file.ends_with("/torch/serialization.py");
@@ -72,15 +71,40 @@ std::string container_of_entry(std::string_view value) {
   return container;
 }
 
+// Whether a value is the only name of an argument of the function around `line`.
+bool is_argument(const SourceLines& lines, int line, const std::string& value) {
+  const int definition = enclosing_line(lines, line, "def ");
+  return definition != 0 && is_identifier(value) && parameter_of(statement_at(lines, definition), value);
+}
+
 // Whether a value is an entry of what the function around `line` is given, or loads; also of a variable that is one.
 bool takes_entry(const SourceLines& lines, int line, std::string value, int variables = kMaxVariables) {
   if (variables > 0 && is_identifier(value)) value = only_value_above(lines, line, value);
   const std::string container = container_of_entry(value);
   if (container.empty()) return value.find("load(") != value.npos && value.ends_with(']');
-  const int definition = enclosing_line(lines, line, "def ");
-  if (definition != 0 && parameter_of(statement_at(lines, definition), container)) return true;
+  if (is_argument(lines, line, container)) return true;
   const std::string made = only_value_above(lines, line, container);
   return made.find("load(") != made.npos || (variables > 0 && takes_entry(lines, line, made, variables - 1));
+}
+
+// The only one of several lines whose value for the attribute is of a kind; none where several have such a one. `none`
+// is set where no line has.
+template <class Takes>
+std::optional<trace::Position> only_taking(const std::vector<Candidate>& candidates, const std::string& name,
+                                           bool& none, Takes takes) {
+  FileLines files;
+  std::optional<trace::Position> found;
+  for (const Candidate& one : candidates) {
+    const SourceLines& lines = files.of(one.at.file);
+    const std::string statement = statement_at(lines, one.at.line);
+    const std::string target = target_with(statement, name);
+    const auto value = target.empty() ? std::nullopt : assigned_to(statement, target);
+    if (!value || !takes(lines, one.at.line, *value)) continue;
+    none = false;
+    if (found && !same_line(*found, one.at)) return std::nullopt;
+    found = one.at;
+  }
+  return found;
 }
 
 }  // namespace
@@ -88,18 +112,11 @@ bool takes_entry(const SourceLines& lines, int line, std::string value, int vari
 std::optional<trace::Position> taken_as_loaded(const Inquiry& inquiry, std::size_t operand,
                                                const std::vector<Candidate>& candidates, const void* name) {
   if (candidates.empty() || !is_as_loaded(inquiry, operand)) return std::nullopt;
-  FileLines files;
-  std::optional<trace::Position> found;
-  for (const Candidate& one : candidates) {
-    const SourceLines& lines = files.of(one.at.file);
-    const std::string statement = statement_at(lines, one.at.line);
-    const std::string target = target_with(statement, text_of(name));
-    const auto value = target.empty() ? std::nullopt : assigned_to(statement, target);
-    if (!value || !takes_entry(lines, one.at.line, *value)) continue;
-    if (found && !same_line(*found, one.at)) return std::nullopt;
-    found = one.at;
-  }
-  return found;
+  bool none = true;
+  const auto entry = only_taking(candidates, text_of(name), none, [](const SourceLines& lines, int line, auto value) {
+    return takes_entry(lines, line, std::move(value));
+  });
+  return none ? only_taking(candidates, text_of(name), none, is_argument) : entry;
 }
 
 }  // namespace devsan::hooks

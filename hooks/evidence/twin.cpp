@@ -1,7 +1,8 @@
 // Another line of the failing function that reads as the failing one does, and moves what that leaves: `x = x +
-// self.attention(h).to(x.device)` beside `x = x + self.mlp(h)`.
+// self.attention(h).to(x.device)` beside `x = x + self.mlp(h)`. The same of a line that gave a variable its value.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/process/runtime.h"
@@ -25,6 +26,13 @@ bool is_simple(std::string_view statement) {
          statement.find("+= ") != statement.npos;
 }
 
+void add(const Inquiry& inquiry, std::size_t operand, trace::EvidenceKind kind, const trace::Position& beside,
+         const SourceLines& lines, const Twin& twin) {
+  const std::string text = twin.move.expression + twin.move.move;
+  if (text.size() > kLongestText) return;
+  inquiry.found.add(kind, operand, position_at(beside.file, twin.line, qualified_function(lines, twin.line)), text);
+}
+
 }  // namespace
 
 void find_twin(const Inquiry& inquiry, std::size_t operand) {
@@ -34,16 +42,19 @@ void find_twin(const Inquiry& inquiry, std::size_t operand) {
   const SourceLines& lines = files.of(at.file);
   const std::string statement = statement_at(lines, at.line);
   if (name.empty() || !is_simple(statement)) return;
-  const int definition = enclosing_line(lines, at.line, "def ");
-  const int end = end_of_function(lines, at.line);
-  for (int line = definition + 1; line <= end; ++line) {
-    if (line == at.line || is_blank(lines[line]) || enclosing_line(lines, line, "def ") != definition) continue;
-    const auto twin = moved_by_twin(statement, statement_at(lines, line));
-    if (!twin || !has_word(twin->expression, variable_of(name))) continue;
-    const std::string text = twin->expression + twin->move;
-    if (text.size() > kLongestText) return;
-    return inquiry.found.add(trace::EvidenceKind::twin_moves_at, operand,
-                             position_at(at.file, line, qualified_function(lines, line)), text);
+  for (const Twin& twin : moving_twins(lines, at.line)) {
+    if (!has_word(twin.move.expression, variable_of(name))) continue;
+    return add(inquiry, operand, trace::EvidenceKind::twin_moves_at, at, lines, twin);
+  }
+}
+
+void find_twin_of_binding(const Inquiry& inquiry, std::size_t operand, const trace::Position& bound) {
+  FileLines files;
+  const SourceLines& lines = files.of(bound.file);
+  if (statement_at(lines, bound.line).find(" = ") == std::string::npos) return;
+  const std::vector<Twin> twins = moving_twins(lines, bound.line);
+  if (!twins.empty()) {
+    add(inquiry, operand, trace::EvidenceKind::binding_twin_at, bound, lines, twins.front());
   }
 }
 

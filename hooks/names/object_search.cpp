@@ -113,7 +113,10 @@ void ObjectSearch::follow(std::uint32_t depth) {
 
 bool ObjectSearch::link(const Link& link, void* object) {
   if (current_ != kNoPlace) note_holding(link, object);
-  if (!seen_.insert(object).second) return !full();
+  if (!seen_.insert(object).second) {
+    if (link.kind == LinkKind::attribute && current_ != kNoPlace) note_kept_again(link, object);
+    return !full();
+  }
   const auto self = static_cast<std::uint32_t>(places_.size());
   if (current_ == kNoPlace) {
     places_.push_back({object, link, self, 0, frame_});
@@ -191,14 +194,33 @@ void Ancestor::meet(const Ancestor& other) noexcept {
 // Equal histories are one node, so two tensors may share it: then neither is sure to be meant.
 void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor,
                                      trace::LineageId tag) {
-  if (tensor == identities_[operand].tensor) return;
+  const auto steps = steps_back(operand, tensor, tag);
+  if (!steps) return;
+  const Ancestor found{place, *steps, storage_of(tensor), true};
+  ancestors_[operand].meet(found);
+  if (places_[place].link.kind == LinkKind::attribute) kept_ancestors_[operand].meet(found);
+}
+
+// A tensor that a variable led to first, and that an attribute keeps, too.
+void ObjectSearch::note_kept_again(const Link& link, void* object) {
+  const c10::TensorImpl* tensor = tensor_at(object);
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  for (std::size_t k = 0; tag != trace::LineageId::none && k < records_.size(); ++k) {
+    const auto steps = steps_back(k, tensor, tag);
+    if (!steps || kept_ancestors_[k].storage == storage) continue;
+    const auto place = static_cast<std::uint32_t>(places_.size());
+    places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
+    kept_ancestors_[k].meet({place, *steps, storage, true});
+  }
+}
+
+std::optional<std::size_t> ObjectSearch::steps_back(std::size_t operand, const c10::TensorImpl* tensor,
+                                                    trace::LineageId tag) const {
   const auto& history = histories_[operand];
   const auto step = std::ranges::find(history, tag);
-  if (step == history.end()) return;
-  const auto steps = static_cast<std::size_t>(step - history.begin());
-  const c10::StorageImpl* storage = storage_of(tensor);
-  ancestors_[operand].meet({place, steps, storage, true});
-  if (places_[place].link.kind == LinkKind::attribute) kept_ancestors_[operand].meet({place, steps, storage, true});
+  if (tensor == identities_[operand].tensor || step == history.end()) return std::nullopt;
+  return static_cast<std::size_t>(step - history.begin());
 }
 
 bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {
@@ -274,6 +296,11 @@ std::uint32_t ObjectSearch::find_place(const void* object) const {
     if (places_[k].object == object) return static_cast<std::uint32_t>(k);
   }
   return kNoPlace;
+}
+
+const void* ObjectSearch::object_of(const c10::TensorImpl* tensor) const {
+  const auto found = std::ranges::find_if(places_, [&](const Place& one) { return tensor_at(one.object) == tensor; });
+  return found != places_.end() ? found->object : nullptr;
 }
 
 const Holding* ObjectSearch::parent_module(const void* module) const {

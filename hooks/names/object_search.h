@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -115,6 +116,8 @@ class ObjectSearch final : public LinkVisitor {
   // Who keeps another tensor over an operand's memory, as its base.
   std::vector<Holding> holdings_of_base(std::size_t operand) const;
   std::uint32_t find_place(const void* object) const;
+  // The Python object of a tensor; null where the search has not come to it.
+  const void* object_of(const c10::TensorImpl* tensor) const;
   // The tensor that a Python object is; null where it is none.
   const c10::TensorImpl* tensor_at(const void* object) const;
 
@@ -138,6 +141,9 @@ class ObjectSearch final : public LinkVisitor {
   void note_holding(const Link& link, void* object);
   void look_for_operand(std::size_t operand, std::uint32_t place, void* object, const c10::TensorImpl* tensor);
   void look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor, trace::LineageId tag);
+  void note_kept_again(const Link& link, void* object);
+  // How far back in an operand's history a tensor with this tag stands; none where it does not.
+  std::optional<std::size_t> steps_back(std::size_t operand, const c10::TensorImpl* tensor, trace::LineageId tag) const;
   void note_parents(std::size_t operand, const trace::Position& here);
   void note_history(std::size_t operand);
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;

@@ -146,6 +146,19 @@ bool moves(std::string_view value) {
   return to || value.find(".cuda(") != value.npos || value.find(".cpu()") != value.npos;
 }
 
+bool moves_to_accelerator(std::string_view value) {
+  return moves(value) && value.find("cpu") == value.npos;
+}
+
+std::string first_move_to_accelerator(const SourceLines& lines) {
+  for (int k = 1; k <= lines.count(); ++k) {
+    if (is_blank(lines[k]) || !moves_to_accelerator(lines[k])) continue;
+    std::string statement = statement_at(lines, k);
+    if (moves_to_accelerator(statement)) return statement;
+  }
+  return {};
+}
+
 int lines_for_host(const SourceLines& lines, int line) {
   const int definition = enclosing_line(lines, line, "def ");
   if (definition == 0) return 0;

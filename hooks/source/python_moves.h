@@ -12,6 +12,11 @@ namespace devsan::hooks {
 // Whether an expression moves something to a device: `x.to(device)`, `x.cuda()`, `x.cpu()`; `x.to(torch.half)` does
 // not.
 bool moves(std::string_view value);
+// The same, and not to the host.
+bool moves_to_accelerator(std::string_view value);
+
+// The first statement of a file that moves something to an accelerator; empty without one.
+std::string first_move_to_accelerator(const SourceLines& lines);
 
 // How many lines of the function around `line` bring something to the host, that line left out; 0 outside of all.
 int lines_for_host(const SourceLines& lines, int line);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "hooks/source/python_statements.h"
@@ -123,6 +124,18 @@ std::optional<TwinMove> moved_by_twin(std::string_view statement, std::string_vi
     ++j;
   }
   return mine.size() >= kFewestTokens && found && !found->expression.empty() ? found : std::nullopt;
+}
+
+std::vector<Twin> moving_twins(const SourceLines& lines, int line) {
+  std::vector<Twin> found;
+  const std::string statement = statement_at(lines, line);
+  const int definition = enclosing_line(lines, line, "def ");
+  const int end = end_of_function(lines, line);
+  for (int other = definition + 1; other <= end; ++other) {
+    if (other == line || is_blank(lines[other]) || enclosing_line(lines, other, "def ") != definition) continue;
+    if (auto move = moved_by_twin(statement, statement_at(lines, other))) found.push_back({other, std::move(*move)});
+  }
+  return found;
 }
 
 }  // namespace devsan::hooks

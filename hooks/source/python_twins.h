@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "hooks/source/python_text.h"
 
 namespace devsan::hooks {
 
@@ -16,5 +19,12 @@ struct TwinMove {
 };
 // None where the two differ in more than names, or in more than one move.
 std::optional<TwinMove> moved_by_twin(std::string_view statement, std::string_view other);
+
+struct Twin {
+  int line = 0;
+  TwinMove move;
+};
+// The statements of the function around `line`, or of the script, which read as the one at it does and move something.
+std::vector<Twin> moving_twins(const SourceLines& lines, int line);
 
 }  // namespace devsan::hooks

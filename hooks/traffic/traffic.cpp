@@ -8,7 +8,7 @@
 
 #include "hooks/evidence/examine.h"
 #include "hooks/evidence/loader_site.h"
-#include "hooks/evidence/loop_site.h"
+#include "hooks/evidence/taking_site.h"
 #include "hooks/meetings/halt.h"
 #include "hooks/meetings/meeting.h"
 #include "hooks/meetings/silence.h"
@@ -144,7 +144,7 @@ trace::TrafficPayload* write(const ThreadState& state, Event event,
     event.cause = loader_site(operands, frames);
   }
   const bool by_program = (event.site.marks & kLibraryCode) == 0;
-  if (event.kind == trace::TrafficKind::wait && by_program) event.cause = loop_site(event.site.id);
+  if (event.kind == trace::TrafficKind::wait && by_program) event.cause = taking_site(event.site.id, operands);
   trace::TrafficPayload fixed{};
   fixed.bytes = event.bytes;
   fixed.steps = 1;

@@ -106,6 +106,21 @@ std::optional<Explanation> kept_within_object(const Pair& pair, const Finding& f
           "of the module make it anew."}};
 }
 
+// `overlap(corners(self.priors), boxes)`: a value that other functions computed from a plain attribute, which itself
+// goes by another name where they fail, or by none.
+std::optional<Explanation> computed_from_attribute(const Pair& pair, const Finding& finding) {
+  const Evidence* moved = evidence_of(pair.odd, trace::EvidenceKind::source_holder_moved_at);
+  const Evidence* stored = place_of(pair.odd, trace::EvidenceKind::kept_source_at, finding);
+  if (moved == nullptr || stored == nullptr || !was_never_moved(pair.odd)) return std::nullopt;
+  if (same_function(stored->at, *finding.where) || is_set_in_call(stored->at, pair.odd)) return std::nullopt;
+  return Explanation{cause_at(stored->at, pair.odd,
+                              mention_first(pair.odd) + " is computed from `" + moved->text +
+                                  "`, which is stored here, a plain attribute of a module: " + short_place(moved->at) +
+                                  " has moved its parameters and buffers to " + spoken_device(pair.wanted.device) +
+                                  ", and this stays on " + spoken_device(pair.odd.device) + "."),
+                     register_as_buffer(stored->at, attribute_of_path(moved->text))};
+}
+
 }  // namespace
 
 std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
@@ -120,7 +135,10 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
     return std::nullopt;
   }
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_module);
-  if (held == nullptr) return kept_within_object(*pair, finding);
+  if (held == nullptr) {
+    if (auto within = kept_within_object(*pair, finding)) return within;
+    return computed_from_attribute(*pair, finding);
+  }
   if (auto put = parameter_in_container(*pair, *held, finding)) return put;
   const Frame* place = attribute_place(pair->odd, *held, finding);
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.

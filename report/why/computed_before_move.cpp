@@ -2,11 +2,13 @@
 // was moved afterwards, and what had been computed stayed.
 #include <algorithm>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/function_names.h"
 
 namespace devsan::report::why {
 namespace {
@@ -37,10 +39,20 @@ bool is_cached(const Operand& odd) {
 }
 
 // The last line of the function that computed it: `size = weight.abs()` and, under it, `masks[name] = size.gt(limit)`.
-const Frame& kept_from(const Operand& odd, const Frame& computed) {
+// Or, where that only serves it, the line that calls it: `self.state[p] = torch.zeros_like(norm_of(p))`.
+const Frame& kept_from(const Operand& odd, const Frame& computed, const Finding& finding) {
   const LineageStep& newest = odd.lineage.front();
   const bool later = newest.how == trace::How::derived && same_function(newest.at, computed);
-  return later && newest.at.line > computed.line ? newest.at : computed;
+  if (later && newest.at.line > computed.line) return newest.at;
+  const std::string call = std::string(trace::own_name(computed.function)) + "(";
+  const auto calls = [&](const LineageStep& step) {
+    return !same_line(step.at, *finding.where) && !same_function(step.at, computed) &&
+           find_name(step.at.statement(), call) != std::string_view::npos;
+  };
+  const auto computing =
+      std::ranges::find_if(odd.lineage, [&](const LineageStep& step) { return same_line(step.at, computed); });
+  const auto caller = std::find_if(odd.lineage.begin(), computing, calls);
+  return caller != computing ? caller->at : computed;
 }
 
 // `t = torch.cat(messages)`, in the failing function: it joins entries that were computed one by one, and whichever of
@@ -83,7 +95,7 @@ std::optional<Explanation> computed_before_move(const Finding& finding) {
   // What an optimizer computes when it is made: the line that has it made counts, which may be another one.
   if (evidence_of(pair->odd, trace::EvidenceKind::optimizer_state) != nullptr) return std::nullopt;
   if (pair->odd.lineage.empty() || is_cached(pair->odd)) return std::nullopt;
-  const Frame& place = kept_from(pair->odd, computed->at);
+  const Frame& place = kept_from(pair->odd, computed->at, finding);
   const std::string source = computed->text.empty() ? "a weight or buffer of a module" : "`" + computed->text + "`";
   if (auto kept = kept_as_attribute(*pair, *computed, *moved, source, finding)) return kept;
   if (const Evidence* call = called_before_move(pair->odd, finding)) {

@@ -53,9 +53,12 @@ const Frame* handed_on(const Operand& odd, const LineageStep& move, const Findin
     if (&step == &move) break;
     if (is_changeable(step.at, finding) && !made_in_failing_call(step, finding)) return &step.at;
   }
-  // `for stop in self.stops:` only goes through what an object keeps.
+  // `for stop in self.stops:` only goes through what an object keeps, and `for layer, outputs in record.items():`
+  // through what is on whatever device: the line that uses an entry knows what it meets.
   const bool kept = evidence_of(odd, trace::EvidenceKind::list_stored_at) != nullptr;
-  return bound != nullptr && !kept && !same_line(bound->at, *finding.where) ? &bound->at : nullptr;
+  if (bound == nullptr || kept || same_line(bound->at, *finding.where)) return nullptr;
+  const bool loop = statement_of(bound->at.statement()).starts_with("for ");
+  return loop && is_changeable(*finding.where, finding) ? &*finding.where : &bound->at;
 }
 
 Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pair& pair, const Finding& finding) {

@@ -42,7 +42,9 @@ bool is_entry_of_data(const LineageStep& arrival, const Frame& taken) {
   const bool kept = is_constructor(arrival.at) || arrival.at.function.ends_with("__getitem__");
   const auto assigned = split_assignment(taken.statement());
   if (!kept || arrival.at.function == "<module>" || !assigned || same_function(arrival.at, taken)) return false;
-  return begins_with_entry(assigned->value) && class_of(arrival.at) != class_of(taken);
+  // `self.queues["projection"]()` calls what is kept there.
+  const bool called = assigned->value.find("](") != std::string_view::npos;
+  return begins_with_entry(assigned->value) && !called && class_of(arrival.at) != class_of(taken);
 }
 
 // `ids = tokenizer(prompts)`: a function that is told no device has made it of Python's data, and the line that calls
@@ -96,7 +98,8 @@ Explanation of_drawn(const Frame& drawn, const Pair& pair, const Finding& findin
                              (edit.empty() ? ", behind this line." : ": `" + edit + "`.")}};
 }
 
-// `for batch in loader: loss = model(**batch)`: what the loop draws is a dictionary, a list or an object that keeps it.
+// `for batch in loader: loss = model(**batch)`, or `batch, index, _ = next(batches)`: what the line draws is a
+// dictionary, a list or an object that keeps it.
 std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& finding) {
   const Evidence* drawn = place_of(pair.odd, trace::EvidenceKind::drawn_within_at, finding);
   if (drawn == nullptr || pair.odd.lineage.empty()) return std::nullopt;
@@ -105,8 +108,8 @@ std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& f
   const std::string batch = "`" + drawn->text + "`";
   return Explanation{
       cause_at(drawn->at, pair.odd,
-               mention_first(pair.odd) + " comes from what is in " + batch +
-                   ", which this loop takes from data on the CPU, and nothing moves it."),
+               mention_first(pair.odd) + " comes from what is in " + batch + ", which this " +
+                   (is_loop(drawn->at) ? "loop" : "line") + " takes from data on the CPU, and nothing moves it."),
       Fix{drawn->at.file, drawn->at.line,
           "Move the tensors in " + batch + " to " + pair.wanted.device + " behind this line, before they are used."}};
 }
@@ -134,6 +137,8 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
   if (!was_never_moved(pair->odd)) return std::nullopt;
   if (auto drawn = drawn_by_library(*pair, finding)) return drawn;
+  const Evidence* within = place_of(pair->odd, trace::EvidenceKind::drawn_within_at, finding);
+  if (within != nullptr && !is_loop(within->at)) return drawn_in_container(*pair, finding);
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);
   if (taken == nullptr) taken = perhaps_taken(pair->odd, finding);
   if (taken == nullptr) return drawn_in_container(*pair, finding);

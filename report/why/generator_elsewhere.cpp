@@ -10,13 +10,18 @@ namespace devsan::report::why {
 
 namespace {
 
-// A shuffling DataLoader makes a generator for the CPU, and draws on the default device.
-Explanation met_default_device(const Evidence& set, const Operand& odd, const std::string& wanted) {
+// A shuffling DataLoader makes a generator for the CPU, and draws on the default device. `moved`: a statement by which
+// the program brings something to its device; empty where none does.
+Explanation met_default_device(const Evidence& set, const Operand& odd, const std::string& wanted,
+                               const std::string& moved) {
+  const std::string edit = moved.empty() ? "Set it for the block that needs it alone"
+                                         : "Leave it out, where all is moved as in `" + moved +
+                                               "`, or set it for the block that needs it alone";
   return {cause_at(set.at, odd,
                    "This line makes " + wanted + " the default device. Whoever draws there with a generator for " +
                        spoken_device(odd.device) + ", as a shuffling `DataLoader` does, is refused."),
           Fix{set.at.file, set.at.line,
-              "Set it for the block that needs it alone: `with torch.device('" + wanted +
+              edit + ": `with torch.device('" + wanted +
                   "'):`; or give the loader a generator: `generator=torch.Generator(device='" + wanted + "')`."}};
 }
 
@@ -88,13 +93,15 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
   const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);
   const Evidence* loader = place_of(*odd, trace::EvidenceKind::loader_made_at, finding);
-  // One that a function sets beside its loader is meant for what that function does, as one of a script is.
-  const bool meant =
-      set != nullptr && loader != nullptr && (is_beginning(set->at) || same_function(set->at, loader->at));
+  // One that a function sets beside its loader is meant for what that function does, as one of a script is; not where
+  // the program moves things itself.
+  const bool meant = set != nullptr && loader != nullptr &&
+                     (is_beginning(set->at) || same_function(set->at, loader->at)) && loader->text.empty();
+  const std::string moved = loader != nullptr ? loader->text : "";
   if (made == nullptr && meant) {
     return made_by_loader(*loader, *set, *odd, wanted);
   }
-  if (made == nullptr && set != nullptr) return met_default_device(*set, *odd, wanted);
+  if (made == nullptr && set != nullptr) return met_default_device(*set, *odd, wanted, moved);
   const Frame& line = made != nullptr ? made->at : *finding.where;
   Fix fix{line.file, line.line,
           "Make the generator where the numbers are wanted, with `torch.Generator(device='" + wanted +

@@ -7,9 +7,34 @@
 
 namespace devsan::report::why {
 
+namespace {
+
+// `isinstance(data, (dict, list))`, of a batch that is neither.
+std::optional<Explanation> handed_back_whole(const Pair& pair, const Finding& finding) {
+  const Evidence* passed = place_of(pair.odd, trace::EvidenceKind::passed_over_at, finding);
+  const bool beside = evidence_of(pair.odd, trace::EvidenceKind::sibling_moved) != nullptr;
+  if (passed == nullptr || beside || is_running(passed->at, finding)) return std::nullopt;
+  const Evidence* branch = place_of(pair.odd, trace::EvidenceKind::branch_beside, finding);
+  const std::string kind = "`" + passed->text + "`";
+  const std::string back = ", which is handed back as it came: " + mention(pair.odd) + " in it stays on the CPU.";
+  if (branch == nullptr) {
+    return Explanation{cause_at(passed->at, pair.odd, "The function has no branch for a " + kind + back),
+                       Fix{passed->at.file, passed->at.line,
+                           "Handle " + kind + " before this line, as the other types are: move what is inside."}};
+  }
+  return Explanation{
+      cause_at(branch->at, pair.odd, "This branch takes a `" + branch->text + "`, and none takes a " + kind + back),
+      Fix{branch->at.file, branch->at.line,
+          "Let this branch take a " + kind + ", too" +
+              (branch->text == "dict" ? ": ask for `collections.abc.Mapping`." : ", and move what is inside.")}};
+}
+
+}  // namespace
+
 std::optional<Explanation> handed_back_unmoved(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !pair->odd.on_cpu() || !on_accelerator(pair->wanted) || !was_never_moved(pair->odd)) return std::nullopt;
+  if (auto whole = handed_back_whole(*pair, finding)) return whole;
   const Evidence* left = place_of(pair->odd, trace::EvidenceKind::left_by_mover_at, finding);
   if (left == nullptr || is_running(left->at, finding)) return std::nullopt;
   const bool condition = !calls_move(left->at.statement());

@@ -117,6 +117,29 @@ Explanation made_for_moved(const LineageStep& made, const Evidence& bound, const
                   (edit.empty() ? "" : ", as by `" + edit + "`") + "; or move `" + bound.text + "` once more."}};
 }
 
+// "3" of a weight "3.scale" of a model; of one that goes by no longer path, what its name has before the last point.
+std::string_view owner_path(const Operand& weight) {
+  const Evidence* root = evidence_of(weight, trace::EvidenceKind::root_name);
+  const std::string_view path = root != nullptr ? std::string_view(root->text) : std::string_view(weight.name);
+  return path.substr(0, std::min(path.rfind('.'), path.size()));
+}
+
+// `self.shared[key] = Queue(n)`, hung into a model that was moved before: the constructor knows nothing of that, and
+// the line that calls it does.
+std::optional<Explanation> built_for_moved(const LineageStep& made, const Evidence& bound, const Operand& stayed,
+                                           const Operand& tensor, const Finding& finding) {
+  const Frame& call = made_by_call(made);
+  if (&call == &made.at || is_constructor(call) || !is_changeable(call, finding)) return std::nullopt;
+  // The constructor had another weight of its own at hand then, and could have asked that for its device.
+  if (is_weight(tensor) && owner_path(tensor) == owner_path(stayed)) return std::nullopt;
+  return Explanation{
+      cause_at(call, stayed,
+               mention_first(stayed) + " is a " + std::string(name_of(stayed.is)) +
+                   " of a module that this line makes, on the CPU. It has come into `" + bound.text + "`, which " +
+                   short_place(bound.at) + " had moved before that: nothing moves what comes into it later."),
+      move_module_where_made(call, tensor.device)};
+}
+
 // `for child in model.children(): child.to(device)`
 Explanation left_by_children(const Evidence& children, const Operand& stayed, const Operand& tensor) {
   return {cause_at(children.at, stayed,
@@ -401,7 +424,10 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
   const LineageStep* birth = birth_of(*stayed);
   if (is_put_into_spread(*stayed, finding)) return made_for_spread(stayed->lineage.back(), *stayed, *tensor);
   const bool made = birth != nullptr && is_changeable(birth->at, finding);
-  if (made && came_later(*stayed, bound)) return made_for_moved(*birth, *bound, *stayed, *tensor);
+  if (made && came_later(*stayed, bound)) {
+    if (auto built = built_for_moved(*birth, *bound, *stayed, *tensor, finding)) return built;
+    return made_for_moved(*birth, *bound, *stayed, *tensor);
+  }
   const bool known = bound != nullptr || made;
   const Frame& place = bound != nullptr ? bound->at : made ? birth->at : *finding.where;
   Fix fix{place.file, place.line,

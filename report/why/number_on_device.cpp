@@ -6,6 +6,7 @@
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -41,15 +42,22 @@ Explanation read_one_by_one(const Frame& where, const std::string& device) {
           Fix{where.file, where.line, "Leave them on " + device + ": `torch.stack()` of the same list."}};
 }
 
-// `for start, end in zip(offsets[:-1], offsets[1:]):`, whose variables are elements of a tensor.
-Explanation taken_by_loop(const Frame& loop, const Finding& finding, const std::string& device) {
+// `for start, end in zip(offsets[:-1], offsets[1:]):`, whose variables are elements of a tensor; or `start =
+// offsets[k]`.
+Explanation taken_out(const Frame& line, const Finding& finding, const std::string& device) {
+  const bool loop = statement_of(line.statement()).starts_with("for ");
+  const std::string takes = loop ? "This loop takes its numbers out of a tensor on " + device + " one by one. "
+                                 : "This line takes its numbers out of a tensor on " + device + ". ";
   return {
-      RootCause{loop.file, loop.line, loop.function, "",
-                "This loop takes its numbers out of a tensor on " + device + " one by one. " + finding.traffic->taker +
-                    " in " + short_place(*finding.where) +
+      RootCause{line.file, line.line, line.function, "",
+                takes + finding.traffic->taker + " in " + short_place(*finding.where) +
                     " takes each as a Python number, and the host waits for it."},
-      Fix{loop.file, loop.line,
-          "Bring them to the host all at once, before the loop: go through what `.tolist()` gives of that tensor."}};
+      Fix{line.file, line.line,
+          loop ? "Bring them to the host all at once, before the loop: go through what `.tolist()` gives of that "
+                 "tensor."
+               : "Bring them to the host all at once, and take them out of what `.tolist()` gives of that tensor; or "
+                 "compute with them on " +
+                     device + "."}};
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ std::optional<Explanation> number_on_device(const Finding& finding) {
   if (!finding.operands.empty()) {
     const Operand& number = finding.operands.front();
     device = number.device;
-    if (finding.traffic->copy) return taken_by_loop(*finding.traffic->copy, finding, device);
+    if (finding.traffic->copy) return taken_out(*finding.traffic->copy, finding, device);
     if (const Frame* made = maker_of(number, *finding.where)) {
       cause = RootCause{made->file, made->line, made->function, "",
                         "This line makes one number on " + device + ". " + finding.traffic->taker + " in " +

@@ -149,6 +149,13 @@ TEST_CASE("A loader that shuffles in a function which sets the default device ge
     odd(finding).evidence.front().at.function = "setup";
     CHECK(cause_line(explained(finding)) == 36);
   }
+
+  SECTION("where the program moves things itself, nobody needs the default") {
+    odd(finding).evidence.back().text = "x, y = x.to(dev), y.to(dev)";
+    const Finding told = explained(finding);
+    CHECK(cause_line(told) == 36);
+    CHECK_THAT(told.fix->text, Contains("Leave it out, where all is moved as in `x, y = x.to(dev), y.to(dev)`"));
+  }
 }
 
 TEST_CASE("A list of numbers on a device is stacked, and not read one by one") {
