@@ -87,8 +87,8 @@ bool takes_entry(const SourceLines& lines, int line, std::string value, int vari
   return made.find("load(") != made.npos || (variables > 0 && takes_entry(lines, line, made, variables - 1));
 }
 
-// The only one of several lines whose value for the attribute is of a kind; none where several have such a one. `none`
-// is set where no line has.
+// The only one of several lines whose value for the attribute is of a kind; none where several have such a one, which
+// clears `none`, as one does.
 template <class Takes>
 std::optional<trace::Position> only_taking(const std::vector<Candidate>& candidates, const std::string& name,
                                            bool& none, Takes takes) {

@@ -18,14 +18,14 @@ std::optional<Explanation> handed_back_whole(const Pair& pair, const Finding& fi
   const std::string kind = "`" + passed->text + "`";
   const std::string back = ", which is handed back as it came: " + mention(pair.odd) + " in it stays on the CPU.";
   if (branch == nullptr) {
-    return Explanation{cause_at(passed->at, pair.odd, "The function has no branch for a " + kind + back),
+    return Explanation{cause_at(passed->at, pair.odd, "The function has no branch for " + kind + back),
                        Fix{passed->at.file, passed->at.line,
                            "Handle " + kind + " before this line, as the other types are: move what is inside."}};
   }
   return Explanation{
-      cause_at(branch->at, pair.odd, "This branch takes a `" + branch->text + "`, and none takes a " + kind + back),
+      cause_at(branch->at, pair.odd, "This branch takes `" + branch->text + "`, and none takes " + kind + back),
       Fix{branch->at.file, branch->at.line,
-          "Let this branch take a " + kind + ", too" +
+          "Let this branch take " + kind + ", too" +
               (branch->text == "dict" ? ": ask for `collections.abc.Mapping`." : ", and move what is inside.")}};
 }
 
