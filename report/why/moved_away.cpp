@@ -165,6 +165,42 @@ std::string change_of_move(const LineageStep& move, const Pair& pair, const Find
   return "Put it on " + there + " in this line, or move it back " + used + ".";
 }
 
+std::string_view method_around(const Frame& place) {
+  return trace::own_name(trace::function_around(place.function));
+}
+
+bool is_saving(const Frame& place) {
+  const std::string_view name = method_around(place);
+  return name == "state_dict" || name.starts_with("save") || name.find("checkpoint") != name.npos;
+}
+
+bool is_restoring(const Frame& place) {
+  const std::string_view name = method_around(place);
+  return name.starts_with("load") || name.starts_with("restore") || name.starts_with("resume");
+}
+
+// `self.groups = state["groups"]` in load_state_dict(), of what state_dict() has brought to the host: it is right to
+// save it there, and who takes it back brings it to where it is used.
+std::optional<Explanation> restored_as_saved(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const bool saved = is_saving(move.at) || std::ranges::any_of(move.calls, is_saving);
+  if (!pair.odd.on_cpu() || !saved) return std::nullopt;
+  const auto takes = [&](const Evidence& one) {
+    const bool stores =
+        one.kind == trace::EvidenceKind::perhaps_stored_at || one.kind == trace::EvidenceKind::list_stored_at ||
+        one.kind == trace::EvidenceKind::attribute_set_at || one.kind == trace::EvidenceKind::entry_put_at;
+    return stores && is_restoring(one.at) && is_changeable(one.at, finding) && !calls_move(one.at.statement());
+  };
+  const auto stored = std::ranges::find_if(pair.odd.evidence, takes);
+  if (stored == pair.odd.evidence.end()) return std::nullopt;
+  return Explanation{
+      cause_at(stored->at, pair.odd,
+               "This line takes over what was saved, as it is. " + short_place(move.at) +
+                   " has brought it to the CPU for that; what it meets is on " + spoken_device(pair.wanted.device) +
+                   "."),
+      Fix{stored->at.file, stored->at.line,
+          "Bring it back to where it is used, on " + spoken_device(pair.wanted.device) + ", when it is taken over."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> moved_away(const Finding& finding) {
@@ -174,6 +210,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
+  if (auto restored = restored_as_saved(*move, *pair, finding)) return restored;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
   if (auto another = brought_to_another(*move, *pair, finding)) return another;
   if (auto elsewhere = brought_back_elsewhere(*move, *pair, finding)) return elsewhere;

@@ -187,6 +187,31 @@ TEST_CASE("State that a helper only serves to compute is computed where the help
   CHECK(cause_line(told) == 12);
 }
 
+TEST_CASE("What was saved on the host is brought back by who takes it over") {
+  Finding finding = add("p");
+  LineageStep saved = moved(line(8, "copy_to", "    return value.detach().to(device)"), "cpu");
+  saved.calls = {line(19, "Sharded.state_dict", "        return {'groups': copy_to(self.groups, cpu)}"),
+                 line(44, "<module>", "opt.load_state_dict(opt.state_dict())")};
+  odd(finding).lineage = {saved, moved(line(40, "<module>", "net.to(device)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::perhaps_stored_at, line(15, "Sharded.__init__", "        self.groups = [params]"),
+       "Sharded.groups");
+  find(odd(finding), EvidenceKind::perhaps_stored_at,
+       line(22, "Sharded.load_state_dict", "        self.groups = state['groups']"), "Sharded.groups");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK(cause_line(told) == 22);
+  CHECK(says(told, "model.py:8 has brought it to the CPU for that"));
+
+  SECTION("not where that moves it back") {
+    odd(finding).evidence.back().at.source = "        self.groups = copy_to(state['groups'].to(device))";
+    CHECK(cause_line(explained(finding)) != 22);
+  }
+  SECTION("not what was moved for other reasons") {
+    odd(finding).lineage.front().calls.front().function = "Sharded.offload";
+    CHECK(cause_line(explained(finding)) != 22);
+  }
+}
+
 TEST_CASE("Numbers that one line takes out of a tensor are told of at that line") {
   Finding finding = add("start");
   finding.raised = false;
