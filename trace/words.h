@@ -26,6 +26,17 @@ inline bool calls_method(std::string_view text, std::span<const std::string_view
   return std::ranges::any_of(names, is_called);
 }
 
+// Where a name stands, also as an attribute of whatever object, and as no part of a longer word, from `begin` on; npos
+// where it does not.
+inline std::size_t name_in(std::string_view text, std::string_view name, std::size_t begin = 0) noexcept {
+  for (std::size_t at = text.find(name, begin); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
+    const std::size_t behind = at + name.size();
+    const bool begins = at == 0 || !is_word(text[at - 1]);
+    if (begins && (behind == text.size() || !is_word(text[behind]))) return at;
+  }
+  return text.npos;
+}
+
 // `x.cpu()`, `x.numpy()`, `x.tolist()`, `x.item()`
 inline bool brings_to_host(std::string_view text) noexcept {
   constexpr std::array<std::string_view, 4> kCalls = {"cpu", "numpy", "tolist", "item"};

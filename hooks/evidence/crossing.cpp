@@ -12,6 +12,7 @@
 #include "hooks/evidence/module_weights.h"
 #include "hooks/names/argument_tensors.h"
 #include "hooks/names/named_objects.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
@@ -149,8 +150,7 @@ std::optional<trace::Position> brought_at(const Inquiry& inquiry, std::size_t op
                                           const std::string& variable, const trace::Position& call) {
   void* object = object_behind(frame, variable);
   const c10::TensorImpl* tensor = object != nullptr ? inquiry.search.tensor_at(object) : nullptr;
-  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
-  const trace::LineageId history = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  const trace::LineageId history = tensor != nullptr ? tensor_history(tensor) : trace::LineageId::none;
   if (history == trace::LineageId::none) return std::nullopt;
   const trace::LineageNode node = runtime.recorder->lineage(history);
   if (node.how != trace::How::moved || !inquiry.is_wanted(operand, node.device)) return std::nullopt;

@@ -13,7 +13,6 @@
 #include "hooks/names/named_objects.h"
 #include "hooks/origins/lineage.h"
 #include "hooks/origins/lineage_nodes.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/waiting_calls.h"
 #include "hooks/source/file_lines.h"
@@ -183,7 +182,7 @@ DeviceOwner owner_in_calls(const ObjectSearch& search, const void* innermost, co
 // The history of the tensor that a value has its device from.
 trace::LineageId history_of_source(const ObjectSearch& search, const void* innermost, const trace::LineageNode& made) {
   const c10::TensorImpl* tensor = device_source(search, innermost, made);
-  return tensor != nullptr ? origin_table().find(storage_of(tensor)) : trace::LineageId::none;
+  return tensor != nullptr ? tensor_history(tensor) : trace::LineageId::none;
 }
 
 bool leads_to(trace::LineageId history, trace::SiteId site) {

@@ -1,8 +1,8 @@
 #include "hooks/evidence/evidence.h"
 
 #include "hooks/evidence/call_frames.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
 #include "hooks/python/code_api.h"
@@ -103,8 +103,8 @@ const void* Inquiry::wrapped_object(std::size_t operand) const {
 
 trace::LineageId Inquiry::kept_history(std::size_t operand) const {
   const Sighting& sighting = search.sighting(operand);
-  const c10::StorageImpl* kept = sighting.base && sighting.tensor != nullptr ? storage_of(sighting.tensor) : nullptr;
-  return kept != nullptr ? origin_table().find(kept) : operands[operand].lineage;
+  const bool temporary = sighting.base && sighting.tensor != nullptr && storage_of(sighting.tensor) != nullptr;
+  return temporary ? tensor_history(sighting.tensor) : operands[operand].lineage;
 }
 
 bool Inquiry::is_for_numpy() const {

@@ -162,14 +162,21 @@ void find_drawn_by_hand(const Inquiry& inquiry, std::size_t operand, const void*
   }
 }
 
+// Those of the program that run, the innermost first.
+std::vector<const void*> program_frames(const Inquiry& inquiry) {
+  std::vector<const void*> frames;
+  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr && frames.size() < kMaxFrames;
+       frame = caller_of(frame)) {
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
 }  // namespace
 
 void find_drawn_loader(const Inquiry& inquiry, std::size_t operand) {
   std::vector<trace::StringId> files;
-  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr && files.size() < kMaxFrames;
-       frame = caller_of(frame)) {
-    files.push_back(waits_at(frame).file);
-  }
+  for (const void* frame : program_frames(inquiry)) files.push_back(waits_at(frame).file);
   const auto made = loader_made_at(inquiry.operands[operand], files);
   if (made) inquiry.found.add(trace::EvidenceKind::drawn_loader_made_at, operand, *made, "");
 }
@@ -177,11 +184,7 @@ void find_drawn_loader(const Inquiry& inquiry, std::size_t operand) {
 void find_first_variable(const Inquiry& inquiry, std::size_t operand) {
   const auto storages = storages_of(inquiry, operand);
   if (storages.empty()) return;
-  std::vector<const void*> frames;
-  for (const void* frame = program_frame(inquiry.innermost); frame != nullptr && frames.size() < kMaxFrames;
-       frame = caller_of(frame)) {
-    frames.push_back(frame);
-  }
+  const std::vector<const void*> frames = program_frames(inquiry);
   for (const void* frame : frames | std::views::reverse) {
     find_drawn_container(inquiry, operand, frame, storages);
     find_drawn_by_hand(inquiry, operand, frame, storages);

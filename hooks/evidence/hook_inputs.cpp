@@ -8,8 +8,8 @@
 #include "hooks/evidence/evidence.h"
 #include "hooks/evidence/module_weights.h"
 #include "hooks/names/argument_tensors.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/code_names.h"
@@ -29,8 +29,7 @@ constexpr int kMaxCalls = 12;
 bool has_moved(const void* code, const std::vector<ArgumentTensor>& arguments) {
   const trace::Position function = position_of(code, 0);
   return std::ranges::any_of(arguments, [&](const ArgumentTensor& one) {
-    const c10::StorageImpl* storage = storage_of(one.tensor);
-    const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+    const trace::LineageId tag = tensor_history(one.tensor);
     if (tag == trace::LineageId::none) return false;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
     if (node.how != trace::How::moved) return false;

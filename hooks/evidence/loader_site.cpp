@@ -9,9 +9,9 @@
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/process/runtime.h"
+#include "hooks/source/file_lines.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
-#include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
 
@@ -85,23 +85,22 @@ int decided_at(const SourceLines& lines, const Making& making) {
 }
 
 // The lines that make loaders, in the file where one gave something and in others.
-std::vector<Making> all_makings(const trace::Position& given, const std::vector<trace::StringId>& others) {
+std::vector<Making> all_makings(const trace::Position& given, const std::vector<trace::StringId>& others,
+                                FileLines& files) {
   std::vector<trace::StringId> looked_at;
   std::vector<Making> makings;
-  SourceFiles files;
   const auto look_at = [&](trace::StringId file) {
     if (file == trace::StringId::none || std::ranges::find(looked_at, file) != looked_at.end()) return;
     looked_at.push_back(file);
-    add_makings(makings, file, SourceLines(files.whole(file)));
+    add_makings(makings, file, files.of(file));
   };
   look_at(given.file);
   std::ranges::for_each(others, look_at);
   return makings;
 }
 
-const Making* making_behind(const trace::Position& given, const std::vector<Making>& makings) {
-  SourceFiles files;
-  return only_making(makings, looped_over(statement_at(SourceLines(files.whole(given.file)), given.line)));
+const Making* making_behind(const trace::Position& given, const std::vector<Making>& makings, FileLines& files) {
+  return only_making(makings, looped_over(statement_at(files.of(given.file), given.line)));
 }
 
 trace::SiteId find_site(const trace::Position& given, std::span<const trace::FrameRecord> frames) {
@@ -109,13 +108,13 @@ trace::SiteId find_site(const trace::Position& given, std::span<const trace::Fra
   for (const trace::FrameRecord& frame : frames) {
     if ((frame.flags & (trace::kTorchFrame | trace::kLibraryFrame)) == 0) others.push_back(frame.position.file);
   }
-  std::vector<Making> makings = all_makings(given, others);
+  FileLines files;
+  std::vector<Making> makings = all_makings(given, others, files);
   std::erase_if(makings,
                 [](const Making& one) { return one.statement.find(std::string(kPin) + "True") != std::string::npos; });
-  const Making* making = making_behind(given, makings);
+  const Making* making = making_behind(given, makings, files);
   if (making == nullptr) return trace::SiteId::none;
-  SourceFiles files;
-  const SourceLines lines(files.whole(making->file));
+  const SourceLines& lines = files.of(making->file);
   const int line = decided_at(lines, *making);
   const trace::Position at = position_at(making->file, line, qualified_function(lines, line));
   return runtime.recorder->add_site({at, at});
@@ -127,12 +126,11 @@ std::optional<trace::Position> loader_made_at(const trace::OperandRecord& operan
                                               const std::vector<trace::StringId>& files) {
   const auto given = given_by_loader(operand);
   if (!given) return std::nullopt;
-  const std::vector<Making> makings = all_makings(*given, files);
-  const Making* making = making_behind(*given, makings);
+  FileLines lines;
+  const std::vector<Making> makings = all_makings(*given, files, lines);
+  const Making* making = making_behind(*given, makings, lines);
   if (making == nullptr) return std::nullopt;
-  SourceFiles source;
-  return position_at(making->file, making->line,
-                     qualified_function(SourceLines(source.whole(making->file)), making->line));
+  return position_at(making->file, making->line, qualified_function(lines.of(making->file), making->line));
 }
 
 trace::SiteId loader_site(std::span<const trace::OperandRecord> operands,

@@ -51,10 +51,9 @@ bool goes_through_numbers(std::string_view head) {
 
 // `offsets[k + 1]`, and no slice, nor what is on the host.
 bool takes_element(std::string_view value) {
-  constexpr std::array<std::string_view, 4> kToHost = {"tolist", "cpu", "numpy", "item"};
   const std::size_t open = std::min(value.find('['), value.size());
   return value.ends_with(']') && closing_of(value, open) == value.size() - 1 && value.find(':', open) == value.npos &&
-         value.find(".shape[") == value.npos && !trace::calls_method(value, kToHost);
+         value.find(".shape[") == value.npos && !trace::brings_to_host(value);
 }
 
 // The line above that gives one of the variables an element; 0 without one, and where several do.

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "hooks/names/object_search.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/busy.h"
-#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 
 namespace devsan::hooks {
@@ -57,8 +57,7 @@ class Holders final : public TensorObserver {
   }
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
-    const c10::StorageImpl* storage = storage_of(tensor);
-    const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+    const trace::LineageId tag = tensor_history(tensor);
     if (tag == trace::LineageId::none) return;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
     for (std::size_t k = 0; k < sites_.size(); ++k) {

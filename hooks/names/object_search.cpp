@@ -4,6 +4,7 @@
 #include <array>
 
 #include "hooks/names/tensor_objects.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_api.h"
@@ -128,8 +129,7 @@ bool ObjectSearch::link(const Link& link, void* object) {
   if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
   const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
-  const c10::StorageImpl* storage = tensor != nullptr && !weight ? storage_of(tensor) : nullptr;
-  const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  const trace::LineageId tag = tensor != nullptr && !weight ? tensor_history(tensor) : trace::LineageId::none;
   if (tag != trace::LineageId::none) {
     for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
   }
@@ -204,10 +204,10 @@ void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, c
 // A tensor that a variable led to first, and that an attribute keeps, too.
 void ObjectSearch::note_kept_again(const Link& link, void* object) {
   const c10::TensorImpl* tensor = tensor_at(object);
-  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
-  const trace::LineageId tag = storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+  const trace::LineageId tag = tensor != nullptr ? tensor_history(tensor) : trace::LineageId::none;
   for (std::size_t k = 0; tag != trace::LineageId::none && k < records_.size(); ++k) {
     const auto steps = steps_back(k, tensor, tag);
+    const c10::StorageImpl* storage = storage_of(tensor);
     if (!steps || kept_ancestors_[k].storage == storage) continue;
     const auto place = static_cast<std::uint32_t>(places_.size());
     places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});

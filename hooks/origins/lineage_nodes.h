@@ -4,10 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hooks/operators/tensor_facts.h"
+#include "hooks/process/large_page.h"
 #include "hooks/process/runtime.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
+
+// The history of a tensor; none for one that is not known, or has no storage.
+inline trace::LineageId tensor_history(const c10::TensorImpl* tensor) noexcept {
+  const c10::StorageImpl* storage = storage_of(tensor);
+  return storage != nullptr ? origin_table().find(storage) : trace::LineageId::none;
+}
 
 // Calls `visit(id, node)` for each, the oldest first: up to some 100,000, so only where an operator has failed.
 template <class Visit>

@@ -369,15 +369,6 @@ std::optional<EntryReference> entry_reference(std::string_view expression) {
   return EntryReference{std::string(container), std::string(key.substr(1, key.size() - 2))};
 }
 
-std::size_t name_in(std::string_view text, std::string_view name, std::size_t begin) noexcept {
-  for (std::size_t at = text.find(name, begin); at != text.npos && !name.empty(); at = text.find(name, at + 1)) {
-    const std::size_t behind = at + name.size();
-    const bool begins = at == 0 || !is_word(text[at - 1]);
-    if (begins && (behind == text.size() || !is_word(text[behind]))) return at;
-  }
-  return text.npos;
-}
-
 std::string_view loop_targets(std::string_view statement) noexcept {
   constexpr std::string_view kFor = "for ";
   const std::size_t in = statement.find(" in ");

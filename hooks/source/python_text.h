@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/file_layout.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -120,8 +121,7 @@ bool has_word(std::string_view text, std::string_view name) noexcept;
 // The same, or as an attribute of whatever object.
 bool mentions_name(std::string_view text, std::string_view name) noexcept;
 
-// Where that stands, from `begin` on; npos where it does not.
-std::size_t name_in(std::string_view text, std::string_view name, std::size_t begin = 0) noexcept;
+using trace::name_in;
 
 // "grids", "key" and "made" of `grids[key] = made`, also where there are other targets. None for any other statement.
 struct EntryStore {

@@ -57,8 +57,7 @@ const Frame* handed_on(const Operand& odd, const LineageStep& move, const Findin
   // through what is on whatever device: the line that uses an entry knows what it meets.
   const bool kept = evidence_of(odd, trace::EvidenceKind::list_stored_at) != nullptr;
   if (bound == nullptr || kept || same_line(bound->at, *finding.where)) return nullptr;
-  const bool loop = statement_of(bound->at.statement()).starts_with("for ");
-  return loop && is_changeable(*finding.where, finding) ? &*finding.where : &bound->at;
+  return is_loop(bound->at) && is_changeable(*finding.where, finding) ? &*finding.where : &bound->at;
 }
 
 Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pair& pair, const Finding& finding) {

@@ -16,10 +16,6 @@
 namespace devsan::report::why {
 namespace {
 
-bool is_loop(const Frame& place) {
-  return statement_of(place.statement()).starts_with("for ");
-}
-
 bool is_by_loader(const LineageStep& step) {
   return step.innermost.file.find("/torch/utils/data/") != std::string::npos;
 }
@@ -121,7 +117,7 @@ std::optional<Explanation> drawn_by_library(const Pair& pair, const Finding& fin
       pair.odd.lineage, [&](const LineageStep& step) { return is_by_loader(step) && is_running(step.at, finding); });
   const Evidence* given = place_of(pair.odd, trace::EvidenceKind::given_at, finding);
   if (drawn == pair.odd.lineage.end() || given == nullptr || !same_line(given->at, drawn->at)) return std::nullopt;
-  if (statement_of(given->at.statement()).starts_with("for ")) return std::nullopt;
+  if (is_loop(given->at)) return std::nullopt;
   return Explanation{
       cause_at(given->at, pair.odd,
                "This call goes through `" + given->text +

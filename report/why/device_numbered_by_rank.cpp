@@ -16,17 +16,10 @@ namespace devsan::report::why {
 namespace {
 
 // Also as an attribute: `mapping.rank`.
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if ((at == 0 || !trace::is_word(text[at - 1])) && (end == text.size() || !trace::is_word(text[end]))) return true;
-  }
-  return false;
-}
-
 template <std::size_t N>
 bool has_any(std::string_view statement, const std::array<std::string_view, N>& names) {
-  return std::ranges::any_of(names, [&](std::string_view one) { return has_word(statement, one); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view one) { return trace::name_in(statement, one) != statement.npos; });
 }
 
 // Of one machine: its own count of processes, or of GPUs.

@@ -203,6 +203,14 @@ bool is_constructor(const Frame& place) {
   return makes_object(place) || place.function == "<module>";
 }
 
+bool is_loop(const Frame& place) {
+  return statement_of(place.statement()).starts_with("for ");
+}
+
+std::string_view own_function(const Frame& place) {
+  return trace::own_name(trace::function_around(place.function));
+}
+
 const Frame& made_by_call(const LineageStep& made) {
   if (!makes_object(made.at)) return made.at;
   const auto call = std::ranges::find_if_not(made.calls, makes_object);

@@ -85,6 +85,10 @@ bool keeps_argument(const Frame& place, std::string_view attribute);
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.
 bool is_constructor(const Frame& place);
+// Whether a loop begins there: `for x, y in loader:`.
+bool is_loop(const Frame& place);
+// "forward" of "Net.forward", and of "Net.forward.<locals>.<listcomp>".
+std::string_view own_function(const Frame& place);
 
 // "Digits" of "Digits.__init__"; the function's own name where it is no method.
 std::string_view class_of(const Frame& place);

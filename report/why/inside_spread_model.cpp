@@ -70,8 +70,7 @@ Explanation placed_apart(const Frame& place, const std::string& type, const Pair
 std::optional<Explanation> meets_each_part(const Pair& pair, const Finding& finding) {
   const Evidence* part = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
   const Frame* named = named_at(pair.wanted, finding);
-  const bool loop = part != nullptr && same_function(part->at, *finding.where) &&
-                    statement_of(part->at.statement()).starts_with("for ");
+  const bool loop = part != nullptr && same_function(part->at, *finding.where) && is_loop(part->at);
   if (!loop || named == nullptr || named->line < part->at.line || same_line(*named, *finding.where))
     return std::nullopt;
   const std::string edit = assigned_after_move(*named, device_expression(pair.odd));

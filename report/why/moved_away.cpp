@@ -165,17 +165,13 @@ std::string change_of_move(const LineageStep& move, const Pair& pair, const Find
   return "Put it on " + there + " in this line, or move it back " + used + ".";
 }
 
-std::string_view method_around(const Frame& place) {
-  return trace::own_name(trace::function_around(place.function));
-}
-
 bool is_saving(const Frame& place) {
-  const std::string_view name = method_around(place);
+  const std::string_view name = own_function(place);
   return name == "state_dict" || name.starts_with("save") || name.find("checkpoint") != name.npos;
 }
 
 bool is_restoring(const Frame& place) {
-  const std::string_view name = method_around(place);
+  const std::string_view name = own_function(place);
   return name.starts_with("load") || name.starts_with("restore") || name.starts_with("resume");
 }
 

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "report/frames.h"
-#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -42,10 +41,6 @@ std::optional<Explanation> left_beside_stay(const Pair& pair, const Finding& fin
   return left_here(*stay, "what it meets, which was there by then", pair, finding);
 }
 
-bool goes_through(const Frame& place) {
-  return statement_of(place.statement()).starts_with("for ");
-}
-
 }  // namespace
 
 std::optional<Explanation> moved_beside(const Finding& finding) {
@@ -60,7 +55,7 @@ std::optional<Explanation> moved_beside(const Finding& finding) {
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
   // What the function makes itself, of a length that it is given, is no argument; what a loop goes through may be.
   const Frame& begun = pair->odd.lineage.back().at;
-  const bool made_here = others != nullptr && same_function(begun, others->at) && !goes_through(begun);
+  const bool made_here = others != nullptr && same_function(begun, others->at) && !is_loop(begun);
   if (others == nullptr || made_here) return std::nullopt;
   return left_here(*others, "what comes with it, and not `" + others->text + "`", *pair, finding);
 }

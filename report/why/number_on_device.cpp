@@ -6,7 +6,6 @@
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
-#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -45,7 +44,7 @@ Explanation read_one_by_one(const Frame& where, const std::string& device) {
 // `for start, end in zip(offsets[:-1], offsets[1:]):`, whose variables are elements of a tensor; or `start =
 // offsets[k]`.
 Explanation taken_out(const Frame& line, const Finding& finding, const std::string& device) {
-  const bool loop = statement_of(line.statement()).starts_with("for ");
+  const bool loop = is_loop(line);
   const std::string takes = loop ? "This loop takes its numbers out of a tensor on " + device + " one by one. "
                                  : "This line takes its numbers out of a tensor on " + device + ". ";
   return {

@@ -10,7 +10,6 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
-#include "trace/function_names.h"
 
 namespace devsan::report::why {
 namespace {
@@ -42,7 +41,7 @@ bool begins_here(const Operand& odd, const Finding& finding) {
 bool made_by_helper_of_loop(const Operand& odd, const Frame& loop) {
   const LineageStep* arrival = arrival_of(odd);
   if (arrival == nullptr || arrival->how != trace::How::created) return false;
-  const std::string called = std::string(trace::own_name(trace::function_around(arrival->at.function))) + "(";
+  const std::string called = std::string(own_function(arrival->at)) + "(";
   return statement_of(arrival->at.statement()).starts_with("return ") && !is_constructor(arrival->at) &&
          find_name(loop.statement(), called) != std::string_view::npos;
 }
@@ -81,8 +80,7 @@ std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
   const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
   if (decided_elsewhere(pair->odd, finding) || made_by_user(pair->odd, finding)) return std::nullopt;
-  const bool loop =
-      statement_of(bound->at.statement()).starts_with("for ") && !made_by_helper_of_loop(pair->odd, bound->at);
+  const bool loop = is_loop(bound->at) && !made_by_helper_of_loop(pair->odd, bound->at);
   const bool taken_apart = only_takes_apart(bound->at.statement());
   const LineageStep* sibling = taken_apart ? sibling_moved(bound->at, *pair, finding) : nullptr;
   if (begins_here(pair->odd, finding) && sibling == nullptr && !(loop && taken_apart)) return std::nullopt;
