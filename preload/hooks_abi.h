@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 6;
+inline constexpr std::uint32_t kHooksAbi = 7;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -55,6 +55,18 @@ struct DeviceWatch {
   // Called in a signal handler of the thread that did, which may be anywhere in code that is not devsan's; one thread
   // at a time. Safe there: no heap, no lock that is waited for.
   void (*host_accessed)(const HostAccess& access);
+  // The same of pinned memory whose pages were closed (PinnedPages), and are open again: the thread goes on.
+  void (*host_touched)(const void* address, bool writes);
+};
+
+// Pages of pinned memory that the host is not to touch for a while: whoever does is told of (DeviceWatch), and goes on.
+// Offered by the simulation, whose pinned memory lies on pages of its own. `block` is where such memory begins; of
+// other memory nothing is closed. Any thread may call; in a signal handler `open` alone.
+struct PinnedPages {
+  // The pages that have one of these bytes of the block; for writes alone, or for everything. False where that cannot
+  // be.
+  bool (*close)(const void* block, std::uint64_t begin, std::uint64_t end, bool for_writes);
+  void (*open)(const void* block);
 };
 
 // Given to a library when it is loaded. Everything lives as long as the process.
@@ -76,6 +88,8 @@ struct HostServices {
   void (*demand)();
   // Bytes of host memory that are pinned: added up by whoever sees it, CUDA's calls or the simulation.
   std::atomic<std::uint64_t>* pinned_bytes;
+  // Where the simulation, which is loaded before the hooks, leaves what closes pages; null without one.
+  std::atomic<const PinnedPages*>* pinned_pages;
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as

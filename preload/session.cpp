@@ -43,6 +43,7 @@ constinit FixedText<kOptionsSize> g_options_text;
 constinit HostServices g_services{};
 constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
 constinit std::atomic<const DeviceWatch*> g_device_watch{nullptr};
+constinit std::atomic<const PinnedPages*> g_pinned_pages{nullptr};
 
 // Never destroyed: threads may outlive the end of main.
 alignas(trace::Options) constinit unsigned char g_options_memory[sizeof(trace::Options)] = {};
@@ -359,7 +360,8 @@ void start(const TorchSighting& torch, bool importing) noexcept {
                 [] { record_suppressions(&g_recorder); },
                 &g_device_watch,
                 &demand,
-                &g_pinned_bytes};
+                &g_pinned_bytes,
+                &g_pinned_pages};
   if (!Start(torch, importing).run()) {
     set_stage(Stage::off);
     return;

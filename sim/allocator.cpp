@@ -17,6 +17,7 @@
 #include "sim/devices.h"
 #include "sim/guarded_pages.h"
 #include "sim/host_faults.h"
+#include "sim/pinned_pages.h"
 
 namespace devsan::sim {
 namespace {
@@ -221,6 +222,13 @@ class Ranges {
     return next->second.device;
   }
 
+  // 0 where none starts there.
+  std::size_t bytes_at(const void* start) {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranges_.find(reinterpret_cast<std::uintptr_t>(start));
+    return found != ranges_.end() ? found->second.bytes : 0;
+  }
+
  private:
   struct Range {
     std::size_t bytes;
@@ -309,21 +317,27 @@ std::atomic<std::uint64_t>* pinned_total = nullptr;
 
 struct PinnedBlock {
   c10::DataPtr host;
+  void* data;  // on pages of its own
   std::size_t bytes;
 };
 
 void release_pinned_block(void* context) {
   const std::unique_ptr<PinnedBlock> block(static_cast<PinnedBlock*>(context));
-  pinned_ranges().remove(block->host.get());
+  pinned_ranges().remove(block->data);
+  forget_pinned_pages(block->data);
   if (pinned_total != nullptr) pinned_total->fetch_sub(block->bytes, std::memory_order_relaxed);
 }
 
 class PinnedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    auto block = std::make_unique<PinnedBlock>(PinnedBlock{c10::GetCPUAllocator()->allocate(bytes), bytes});
-    void* data = block->host.get();
-    if (data == nullptr) return {nullptr, c10::DeviceType::CPU};
+    if (bytes == 0) return {nullptr, c10::DeviceType::CPU};
+    std::size_t room = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes;
+    const std::size_t whole = room - kPageBytes;
+    c10::DataPtr host = c10::GetCPUAllocator()->allocate(room);
+    void* data = host.get();
+    std::align(kPageBytes, whole, data, room);
+    auto block = std::make_unique<PinnedBlock>(PinnedBlock{std::move(host), data, bytes});
     pinned_ranges().add(data, bytes, 0);
     if (pinned_total != nullptr) pinned_total->fetch_add(bytes, std::memory_order_relaxed);
     return {data, block.release(), &release_pinned_block, c10::DeviceType::CPU};
@@ -378,6 +392,10 @@ c10::Allocator* pinned_allocator() {
 
 void count_pinned_in(std::atomic<std::uint64_t>* bytes) {
   pinned_total = bytes;
+}
+
+std::size_t pinned_bytes_at(const void* block) {
+  return pinned_ranges().bytes_at(block);
 }
 
 bool is_pinned(const void* pointer) {

@@ -29,6 +29,7 @@ std::optional<c10::DeviceIndex> device_of_pointer(const void* pointer);
 c10::Allocator* pinned_allocator();
 void count_pinned_in(std::atomic<std::uint64_t>* bytes);  // to be called before anything is pinned
 bool is_pinned(const void* pointer);
+std::size_t pinned_bytes_at(const void* block);  // that begins there; 0 where none does
 
 // Makes the allocator PyTorch's allocator of CUDA memory.
 void register_allocator();

@@ -17,6 +17,7 @@
 #include "sim/guarded_pages.h"
 #include "sim/host_faults.h"
 #include "sim/late_copies.h"
+#include "sim/pinned_pages.h"
 #include "sim/python_module.h"
 #include "sim/recurrent_cells.h"
 #include "sim/reducer_timer.h"
@@ -54,6 +55,8 @@ bool attach(const HostServices& host) {
   configure({devices, host.options.simulated_memory});
   if (host.options.late_copies) make_copies_late();
   if (host.options.guard) guard_pages(host);
+  // A late copy is done while nobody waits for it: the simulation itself would come to closed pages.
+  if (!host.options.late_copies) offer_pinned_pages(host);
   locate_python_files(reinterpret_cast<const void*>(host.say));
   register_allocator();
   count_pinned_in(host.pinned_bytes);

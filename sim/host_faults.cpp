@@ -12,11 +12,12 @@
 #include <cstdint>
 
 #include "sim/guarded_pages.h"
+#include "sim/pinned_pages.h"
 
 namespace devsan::sim {
 namespace {
 
-constexpr int kMostAccesses = 64;  // told of in one process, whose own handler may well recover from them
+constexpr int kMostAccesses = 64;  // of devices told of in one process, whose own handler may well recover from them
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
 std::atomic<const std::atomic<const DeviceWatch*>*> g_watch{nullptr};
@@ -65,12 +66,20 @@ const void* top_of_stack(const ucontext_t& context) noexcept {
   return syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) == sizeof word ? word : nullptr;
 }
 
-void tell(void* argument) noexcept {
-  const auto& fault = *static_cast<const Fault*>(argument);
+const DeviceWatch* watch() noexcept {
   const auto* attached = g_watch.load(std::memory_order_acquire);
-  const DeviceWatch* watch = attached != nullptr ? attached->load(std::memory_order_acquire) : nullptr;
-  if (watch == nullptr) return;
+  return attached != nullptr ? attached->load(std::memory_order_acquire) : nullptr;
+}
+
+bool is_write(const Fault& fault) noexcept {
   constexpr greg_t kWrite = 2;  // of the page fault's error code
+  return (fault.context->uc_mcontext.gregs[REG_ERR] & kWrite) != 0;
+}
+
+void tell_access(void* argument) noexcept {
+  const auto& fault = *static_cast<const Fault*>(argument);
+  const DeviceWatch* told = watch();
+  if (told == nullptr || g_told++ >= kMostAccesses) return;
   const auto& registers = fault.context->uc_mcontext.gregs;
   GuardedMemory memory{};
   const bool known = find_guarded(fault.info->si_addr, &memory);
@@ -79,18 +88,22 @@ void tell(void* argument) noexcept {
   access.block = known ? memory.begin : nullptr;
   access.bytes = memory.bytes;
   access.device = known ? memory.device : -1;
-  access.writes = (registers[REG_ERR] & kWrite) != 0;
+  access.writes = is_write(fault);
   access.instruction = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(registers[REG_RIP]));
   access.caller = top_of_stack(*fault.context);
-  watch->host_accessed(access);
+  told->host_accessed(access);
+}
+
+void tell_touch(void* argument) noexcept {
+  const auto& fault = *static_cast<const Fault*>(argument);
+  if (const DeviceWatch* told = watch()) told->host_touched(fault.info->si_addr, is_write(fault));
 }
 
 // Another thread's fault at the same moment is not told of, rather than waited for.
-void note_access(const siginfo_t* info, const void* context) noexcept {
+void note_fault(void (*tell)(void*), const siginfo_t* info, const void* context) noexcept {
   if (g_telling.test_and_set(std::memory_order_acquire)) return;
   Fault fault{info, static_cast<const ucontext_t*>(context)};
-  const auto run = [](void* argument) { tell(argument); };
-  if (g_told++ < kMostAccesses) call_on_own_stack(run, &fault);
+  call_on_own_stack(tell, &fault);
   g_telling.clear(std::memory_order_release);
 }
 
@@ -123,9 +136,12 @@ void hand_on(int signal, siginfo_t* info, void* context) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  if (info->si_code > 0 && is_guarded(info->si_addr)) note_access(info, context);
+  const bool by_access = info->si_code > 0;
+  const Touch touch = by_access ? touch_pinned_pages(info->si_addr) : Touch::none;
+  if (touch == Touch::closed) note_fault(&tell_touch, info, context);
+  if (touch == Touch::none && by_access && is_guarded(info->si_addr)) note_fault(&tell_access, info, context);
   errno = saved_errno;
-  hand_on(signal, info, context);
+  if (touch == Touch::none) hand_on(signal, info, context);
 }
 
 // Signals are blocked, and the stack is chosen, as they are for the handler that ours comes before.
@@ -154,7 +170,7 @@ bool is_faulthandler(const struct sigaction& action) noexcept {
 }  // namespace
 
 void watch_host_faults(const std::atomic<const DeviceWatch*>* watch) noexcept {
-  g_watch.store(watch, std::memory_order_release);
+  if (g_watch.exchange(watch, std::memory_order_acq_rel) != nullptr) return;
   if (sigaction(SIGSEGV, nullptr, &g_before) == 0) install_before(g_before);
 }
 
@@ -173,6 +189,12 @@ void stay_before_faulthandler() noexcept {
     passed_over.store(now.sa_handler);
   }
   busy.clear(std::memory_order_release);
+}
+
+bool host_faults_are_seen() noexcept {
+  stay_before_faulthandler();
+  struct sigaction now {};
+  return sigaction(SIGSEGV, nullptr, &now) == 0 && is_ours(now);
 }
 
 }  // namespace devsan::sim

@@ -18,6 +18,7 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/traffic/host_access.h"
 #include "hooks/traffic/pending_copies.h"
+#include "hooks/traffic/traffic.h"
 
 namespace devsan::hooks {
 
@@ -84,6 +85,7 @@ constexpr DeviceWatch kDeviceWatch = {
     [](int device) { pending_copies.host_saw_device(device); },
     [](const char* message) { note_error(message); },
     &note_host_access,
+    &note_host_touch,
 };
 
 }  // namespace
@@ -129,6 +131,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   start_python();
   start_boxed_demand();
   if (host->options.guard) prepare_for_host_accesses();
+  pending_copies.close_pages_by(host->pinned_pages->load(std::memory_order_acquire));
   host->device_watch->store(&kDeviceWatch, std::memory_order_release);
   return hook_table();
 }

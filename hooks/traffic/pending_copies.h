@@ -7,6 +7,9 @@
 // OR and the end of a wait an AND. Of more than kCopies at once the oldest is forgotten, and so is everything that
 // concerns a stream or event without room: what is forgotten counts as over, so that nothing is called a race that is
 // none.
+//
+// Memory whose address PyTorch gave away is used by arrays of NumPy without an operator. While a copy of it is pending
+// its pages are closed, where somebody offers that (PinnedPages): who touches them is seen.
 #pragma once
 
 #include <array>
@@ -14,7 +17,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "hooks/process/spin_guard.h"
 #include "hooks/traffic/extent.h"
+#include "preload/hooks_abi.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
@@ -34,6 +39,7 @@ struct PendingCopy {
   std::uint64_t bytes = 0;
   const void* host_begin = nullptr;          // the address where the host's storage begins
   trace::TrafficPayload* outside = nullptr;  // its target was given to something outside PyTorch, as this record says
+  bool closed = false;                       // its pages on the host
 };
 
 // One word that an operator looks at: 0 means that nothing needs attention. The low bits are the copies that are
@@ -44,6 +50,9 @@ inline constexpr std::uint64_t kNumberTaken = std::uint64_t{1} << 63;  // see tr
 class PendingCopies {
  public:
   static constexpr unsigned kCopies = 62;
+
+  // To be called once, before the first copy: who closes pages, for as long as the process lives.
+  void close_pages_by(const PinnedPages* pages) noexcept { pages_ = pages; }
 
   // `copy` was queued on a stream.
   void queue(StreamKey on, const PendingCopy& copy) noexcept;
@@ -74,6 +83,12 @@ class PendingCopies {
   // pending: `remember_outside` has the record told when somebody waits for it after all.
   std::optional<PendingCopy> hit_outside(const Extent& memory) noexcept;
   void remember_outside(const Extent& memory, trace::TrafficPayload* record) noexcept;
+  // The memory of the host that begins there may be used without an operator: the pages that a later copy is at work on
+  // are closed. Those of a copy that is pending are not: what got the memory may be about to hand it to a system call,
+  // which would fail.
+  void give_away(const void* host_begin) noexcept;
+  // Closed pages were touched at an address, and are open again. Safe in the signal handler of that.
+  std::optional<PendingCopy> hit_by_touch(const void* address, bool writes) noexcept;
   // An operator on `stream` uses memory of a device and does not come after the copy.
   std::optional<PendingCopy> hit_by_stream(const Extent& memory, StreamKey stream, bool writes) noexcept;
   // Nor does a copy on `stream` that reads, or writes, memory of the host.
@@ -82,6 +97,7 @@ class PendingCopies {
  private:
   static constexpr std::size_t kStreams = 64;
   static constexpr std::size_t kEvents = 1024;
+  static constexpr std::size_t kGiven = 256;
 
   struct Stream {
     StreamKey key;
@@ -93,15 +109,25 @@ class PendingCopies {
     std::uint64_t before = 0;
   };
 
+  class Turn;
+
+  const void*& given_place(const void* host_begin) noexcept;
   Stream* stream_of(StreamKey key) noexcept;
   Event* event_of(const void* event, bool make) noexcept;
   void finish(std::uint64_t copies) noexcept;
+  void close_if_given(PendingCopy& copy, Turn& turn) noexcept;
   template <class Collides>
   std::optional<PendingCopy> first_that(Collides collides) noexcept;
 
   std::array<PendingCopy, kCopies> copies_{};
   std::array<Stream, kStreams> streams_{};
   std::array<Event, kEvents> events_{};
+  // Where memory begins that was given away. A later one may take the place: then less is seen.
+  std::array<const void*, kGiven> given_{};
+  const PinnedPages* pages_ = nullptr;
+  // Where memory begins whose pages are closed for copies that are over since the lock was taken.
+  std::array<const void*, kCopies> over_{};
+  unsigned over_count_ = 0;
   unsigned next_ = 0;
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
 };

@@ -20,6 +20,7 @@
 #include "hooks/process/busy.h"
 #include "hooks/process/runtime.h"
 #include "hooks/process/thread_caches.h"
+#include "hooks/process/thread_start.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/traffic/copies.h"
 #include "hooks/traffic/traffic_table.h"
@@ -247,6 +248,11 @@ trace::TrafficPayload* tell_of_race(ThreadState& state, trace::RaceKind race, tr
   });
 }
 
+trace::RaceKind race_of_host(const PendingCopy& copy, bool writes) noexcept {
+  if (!copy.to_host) return trace::RaceKind::host_wrote_source;
+  return writes ? trace::RaceKind::host_wrote_target : trace::RaceKind::host_read_target;
+}
+
 // Looks at the operands of an operator that is about to run for what pending copies are at work on.
 class RaceSearch final : public OperandSink {
  public:
@@ -262,9 +268,7 @@ class RaceSearch final : public OperandSink {
     if (is_cpu(tensor)) {
       hit = pending_copies.hit_by_host(memory_of(tensor), writes);
       if (!hit) return;
-      race = !hit->to_host ? trace::RaceKind::host_wrote_source
-             : writes      ? trace::RaceKind::host_wrote_target
-                           : trace::RaceKind::host_read_target;
+      race = race_of_host(*hit, writes);
     } else if (is_cuda(tensor) && current_stream(tensor, &stream)) {
       hit = pending_copies.hit_by_stream(memory_of(tensor), stream, writes);
       if (hit) race = hit->to_host ? trace::RaceKind::stream_wrote_source : trace::RaceKind::stream_used_target;
@@ -372,8 +376,7 @@ void WatchedCall::copied_on_host(const c10::TensorImpl* to, const c10::TensorImp
     return;
   }
   if (const auto hit = pending_copies.hit_by_host(memory_of(to), true)) {
-    const auto race = hit->to_host ? trace::RaceKind::host_wrote_target : trace::RaceKind::host_wrote_source;
-    tell_of_race(state_, race, op_, *hit, nullptr, nullptr);
+    tell_of_race(state_, race_of_host(*hit, true), op_, *hit, nullptr, nullptr);
   }
 }
 
@@ -452,13 +455,27 @@ void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& argum
 void note_outside_reader(const at::Tensor& tensor) noexcept {
   ThreadState& state = thread_state();
   const c10::TensorImpl* target = implementation(tensor);
-  if (attention.load(std::memory_order_relaxed) == 0 || state.busy || !is_cpu(target)) return;
+  if (!waits_are_seen() || state.busy || !is_cpu(target) || TensorFields::storage(target) == nullptr) return;
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
   const Extent memory = memory_of(target);
-  const auto hit = pending_copies.hit_outside(memory);
+  if (const auto hit = pending_copies.hit_outside(memory)) {
+    constexpr auto kRace = trace::RaceKind::numpy_read_target;
+    pending_copies.remember_outside(memory,
+                                    tell_of_race(state, kRace, trace::OperatorId::none, *hit, nullptr, nullptr));
+  }
+  if (is_pinned(target)) pending_copies.give_away(begin_of(target));
+}
+
+// The simulation's own copies touch memory, too, which is an operator's doing.
+void note_host_touch(const void* address, bool writes) noexcept {
+  ThreadState& state = thread_state();
+  if (state.busy || state.depth != 0 || !runtime.recorder->active()) return;
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+  const auto hit = pending_copies.hit_by_touch(address, writes);
   if (!hit) return;
-  pending_copies.remember_outside(
-      memory, tell_of_race(state, trace::RaceKind::numpy_read_target, trace::OperatorId::none, *hit, nullptr, nullptr));
+  const bool told = hit->outside != nullptr && hit->outside->site == place(state).id;
+  if (told) return;  // where the array was made
+  tell_of_race(state, race_of_host(*hit, writes), trace::OperatorId::none, *hit, nullptr, nullptr);
 }
 
 void note_memory_reader(const void* begin, std::uint64_t bytes, trace::OperatorId op) noexcept {

@@ -95,6 +95,10 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
 // NumPy, DLPack or the like is about to get the address of `tensor`.
 void note_outside_reader(const at::Tensor& tensor) noexcept;
 
+// Code that is no operator has touched memory of the host while a copy of it was pending, by an address that was given
+// away. Safe in the signal handler of that.
+void note_host_touch(const void* address, bool writes) noexcept;
+
 // Something that is no operator reads memory of the host. Only where `attention` says that a copy is pending.
 void note_memory_reader(const void* begin, std::uint64_t bytes, trace::OperatorId op) noexcept;
 

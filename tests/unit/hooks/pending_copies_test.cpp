@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace devsan::hooks {
 namespace {
@@ -44,6 +46,95 @@ TEST_CASE("nothing needs attention while no copy is pending") {
   CHECK(attention.load() != 0);
   copies->host_saw_stream(kMain);
   CHECK(attention.load() == 0);
+}
+
+// What closes pages, as far as it is told to.
+struct Call {
+  char what;  // o: open, w: closed for writes, a: for all
+  const void* block;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool operator==(const Call&) const = default;
+};
+std::vector<Call> calls;
+constexpr PinnedPages kPages{[](const void* block, std::uint64_t begin, std::uint64_t end, bool for_writes) {
+                               calls.push_back({for_writes ? 'w' : 'a', block, begin, end});
+                               return true;
+                             },
+                             [](const void* block) {
+                               calls.push_back({'o', block});
+                             }};
+
+alignas(8) char pinned[4096];
+
+PendingCopy part(bool to_host, std::uint64_t begin, std::uint64_t end) {
+  PendingCopy copy = to_host ? devsan::hooks::to_host(0) : to_device(0);
+  copy.host.begin = begin;
+  copy.host.end = end;
+  copy.host_begin = pinned;
+  return copy;
+}
+
+std::vector<Call> called() {
+  return std::exchange(calls, {});
+}
+
+TEST_CASE("pages of memory that was given away are closed while a later copy of it is pending") {
+  const auto copies = fresh();
+  copies->close_pages_by(&kPages);
+  copies->queue(kMain, part(true, 0, 64));
+  CHECK(called().empty());  // nobody has its address
+  copies->host_saw_stream(kMain);
+  copies->queue(kMain, part(true, 0, 64));
+  copies->give_away(pinned);
+  CHECK(called().empty());  // what has it now may be a system call's
+  copies->host_saw_stream(kMain);
+  copies->queue(kMain, part(true, 64, 128));
+  CHECK(called() == std::vector<Call>{{'a', pinned, 64, 128}});
+  copies->queue(kSide, part(false, 0, 64));
+  CHECK(called() == std::vector<Call>{{'w', pinned, 0, 64}, {'a', pinned, 64, 128}});
+  copies->host_saw_stream(kSide);
+  CHECK(called() == std::vector<Call>{{'o', pinned}, {'a', pinned, 64, 128}});
+  copies->host_saw_stream(kMain);
+  CHECK(called() == std::vector<Call>{{'o', pinned}});
+  CHECK(attention.load() == 0);
+}
+
+TEST_CASE("a touch of closed pages collides with the copy whose bytes it met") {
+  const auto copies = fresh();
+  copies->close_pages_by(&kPages);
+  copies->give_away(pinned);
+  copies->queue(kMain, part(true, 0, 64));
+  copies->queue(kSide, part(false, 128, 192));
+  called();
+  CHECK_FALSE(copies->hit_by_touch(pinned + 100, true));   // between them
+  CHECK_FALSE(copies->hit_by_touch(pinned + 128, false));  // a source is read
+  CHECK(called().empty());
+  const auto read = copies->hit_by_touch(pinned + 63, false);
+  REQUIRE(read);
+  CHECK(read->to_host);
+  CHECK(called() == std::vector<Call>{{'o', pinned}, {'w', pinned, 128, 192}});
+  CHECK_FALSE(copies->hit_by_touch(pinned + 63, false));  // told of once
+  const auto written = copies->hit_by_touch(pinned + 191, true);
+  REQUIRE(written);
+  CHECK_FALSE(written->to_host);
+  CHECK(attention.load() == 0);
+}
+
+TEST_CASE("pages of memory that dies, or is another process's by now, are left to who closed them") {
+  const auto copies = fresh();
+  copies->close_pages_by(&kPages);
+  copies->give_away(pinned);
+  copies->queue(kMain, part(true, 0, 64));
+  called();
+  copies->forget_storage(host(0).storage);
+  copies->forget_storage(device(0).storage);
+  CHECK(attention.load() == 0);
+  copies->queue(kMain, part(true, 0, 64));
+  called();
+  copies->reset_after_fork();
+  copies->host_saw_stream(kMain);
+  CHECK(called().empty());
 }
 
 TEST_CASE("a reader that only has an address collides with the bytes of a copy's target") {
