@@ -153,6 +153,14 @@ std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const
       Fix{sent->at.file, sent->at.line, "Hand on the device of each value itself, as it was: `.device`."}};
 }
 
+// It was computed from a weight of a module that moved, and a `.to(self.device)` of its own has left it where that was:
+// the later line is the one that says where it is to be.
+bool is_settled_later(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* stayed = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding);
+  const bool moves = stayed != nullptr && calls_move(call_at(stayed->at)) && !same_line(stayed->at, move.at);
+  return moves && moves_module(move) && !is_weight(pair.odd);
+}
+
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
@@ -205,6 +213,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
+  if (is_settled_later(*move, *pair, finding)) return std::nullopt;
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto restored = restored_as_saved(*move, *pair, finding)) return restored;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
