@@ -71,7 +71,7 @@ Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pa
   why += ". This line hands it on as it is, and what it meets is on " + pair.wanted.device + ".";
   std::string text = "Bring it to " + pair.wanted.device + " in this line";
   if (!same_line(place, *finding.where)) {
-    text += "; or where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+    text += "; or " + where_used(pair.odd, pair.wanted, finding);
   }
   return {cause_at(place, pair.odd, std::move(why)), Fix{place.file, place.line, text + "."}};
 }

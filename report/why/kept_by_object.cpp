@@ -64,8 +64,7 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   return Explanation{cause_at(stored->at, pair->odd, std::move(why)),
                      Fix{stored->at.file, stored->at.line,
                          "Keep it on the device of what it meets" + (edit.empty() ? "" : ": `" + edit + "`") +
-                             ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
-                             move_call(pair->odd, pair->wanted) + "`."}};
+                             ", or move it " + where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

@@ -404,8 +404,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
                      : edit.empty() ? "Pass `device=" + device + "`"
                                     : "Pass the device: `" + edit + "`";
   if (!made_in_failing_call(*origin, finding)) {
-    text += ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
-            move_call(pair->odd, pair->wanted) + "`";
+    text += ", or move it " + where_used(pair->odd, pair->wanted, finding);
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
   const Evidence* attribute = left_attribute(*origin, *pair, finding);

@@ -72,8 +72,7 @@ Explanation sent_to_mover(const Frame& call, const LineageStep& move, const Pair
                        there + "."),
           Fix{call.file, call.line,
               "Leave it where it is in this line, or keep what the call gives apart from what is used on " + there +
-                  "; or move it back where it is used, in " + short_place(*finding.where) + ": `" +
-                  move_call(pair.odd, pair.wanted) + "`."}};
+                  "; or move it back " + where_used(pair.odd, pair.wanted, finding) + "."}};
 }
 
 // Who sends it away brings such back in a line of its own, which has left this one out.
@@ -164,8 +163,7 @@ bool is_settled_later(const LineageStep& move, const Pair& pair, const Finding& 
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
-  const std::string used =
-      "where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+  const std::string used = where_used(pair.odd, pair.wanted, finding);
   // Whoever moves something from one accelerator to another needs it there, for one thing at least.
   const bool needed_there = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
   if (needed_there)

@@ -294,5 +294,17 @@ TEST_CASE("An entry of what a library gives is moved when it is taken out") {
   CHECK_THAT(explained(finding).fix->text, Contains("`state = fabric.load(path).to("));
 }
 
+TEST_CASE("A line of a library that uses a value is not told to move it") {
+  Finding finding = add("noise");
+  odd(finding).lineage = {
+      moved(line(12, "prepare", "    noise = noise.to(self.device)", "noise.to(self.device)"), "cpu")};
+  CHECK_THAT(explained(finding).fix->text, Contains("where it is used, in model.py:30: `noise.to(x.device)`"));
+  finding.where = library_line(30, "add_noise", "        return x + noise");
+  finding.stack = {*finding.where, line(14, "prepare", "    return scheduler.add_noise(x, noise)")};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK_THAT(told.fix->text, Contains("before it is given to the library, in model.py:14"));
+}
+
 }  // namespace
 }  // namespace devsan::report
