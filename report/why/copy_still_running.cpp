@@ -87,11 +87,25 @@ std::string wait_for_it(const Finding& finding, const Frame& asked) {
   return text + " Or leave `non_blocking=True` out in " + short_place(asked) + ".";
 }
 
+// What a copy to the host has filled, a stream can only copy back: that line takes up what was sent away, on a stream
+// of its choice, and the one that sent it away cannot know of that.
+std::optional<Explanation> taken_back_early(const Finding& finding, const Frame& copy) {
+  const bool back = finding.traffic->to_host && finding.traffic->race == trace::RaceKind::stream_used_target;
+  if (!back || !is_changeable(*finding.where, finding)) return std::nullopt;
+  const Frame& where = *finding.where;
+  return Explanation{RootCause{where.file, where.line, where.function, "",
+                               "This line takes to the device what " + short_place(copy) +
+                                   " copies to the host, asynchronously. It runs on another stream, and nothing "
+                                   "makes that wait until the copy to the host is over."},
+                     Fix{where.file, where.line, wait_for_it(finding, copy)}};
+}
+
 }  // namespace
 
 std::optional<Explanation> copy_still_running(const Finding& finding) {
   if (finding.kind != Kind::async_race || !finding.where || !finding.traffic->copy) return std::nullopt;
   const Frame& copy = *finding.traffic->copy;
+  if (auto back = taken_back_early(finding, copy)) return back;
   const Frame& asked = asked_at(finding);
   std::string why = std::string("This line asks for an asynchronous copy ") +
                     (finding.traffic->to_host ? "to the host" : "to the device");

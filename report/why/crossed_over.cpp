@@ -64,12 +64,14 @@ Explanation handed_over_at(const Frame& place, const LineageStep* move, const Pa
   std::string why = mention_first(pair.odd) + " comes from " + pair.odd.device;
   if (move != nullptr) {
     why += ", where " + short_place(move->at) +
-           (moves_module(*move) ? " put the weights that it is computed with" : " takes it to be used there");
+           (moves_module(*move)     ? " put the weights that it is computed with"
+            : !move->within.empty() ? " has a library put what it is computed with"
+                                    : " takes it to be used there");
   }
   why += ". This line hands it on as it is, and what it meets is on " + pair.wanted.device + ".";
   std::string text = "Bring it to " + pair.wanted.device + " in this line";
   if (!same_line(place, *finding.where)) {
-    text += "; or where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+    text += "; or " + where_used(pair.odd, pair.wanted, finding);
   }
   return {cause_at(place, pair.odd, std::move(why)), Fix{place.file, place.line, text + "."}};
 }
@@ -133,6 +135,31 @@ std::optional<Explanation> left_by_spread_model(const Pair& pair, const Evidence
                          "Bring the output to where its input is" + (edit.empty() ? "" : ": `" + edit + "`") + "."}};
 }
 
+// `model = dispatch(model, budget)`: one line has a library put the parts of a model on several accelerators, and a
+// module within it has parts on two. The library brings over what it gives to a module as a whole; what the module does
+// in between is its own.
+std::optional<Explanation> cut_by_library(const Pair& pair, const LineageStep* move, const Finding& finding) {
+  const Evidence* model = evidence_of(pair.odd, trace::EvidenceKind::model_spread);
+  const LineageStep* other = newest_move_of(pair.wanted);
+  if (model == nullptr || move == nullptr || other == nullptr || !same_line(move->at, other->at)) return std::nullopt;
+  const std::string_view part = class_of(*finding.where);
+  const bool within = own_function(*finding.where) == "forward" && part != model->text;
+  if (move->within.empty() || other->within.empty() || !within || !is_changeable(move->at, finding)) {
+    return std::nullopt;
+  }
+  const std::string name = "`" + std::string(part) + "`";
+  return Explanation{
+      cause_at(move->at, pair.odd,
+               "This line has a library put the parts of `" + model->text + "` on several accelerators, and cuts a " +
+                   name + " in two: " + mention(pair.odd) + " is computed by what lies on " + pair.odd.device + ", " +
+                   mention(pair.wanted) + " by what lies on " + pair.wanted.device + "."),
+      Fix{move->at.file, move->at.line,
+          "Keep all of a " + name +
+              " on one device: name the class here, if the library takes modules that it is not "
+              "to split. Or bring the value over in " +
+              short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -142,6 +169,7 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   const Evidence* crossing = place_of(pair->odd, trace::EvidenceKind::crossing_at, finding);
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
+  if (auto cut = cut_by_library(*pair, move, finding)) return cut;
   if (crossing != nullptr) {
     if (auto output = left_by_spread_model(*pair, *crossing, finding)) return output;
     if (const Frame* made = made_for_use(*pair, crossing->at, finding)) {

@@ -102,6 +102,23 @@ const LineageStep* taken_from_kept(const Operand& scalar, const LineageStep& num
   return takes && newest.how == trace::How::derived && same_line(newest.at, bound->at) ? &newest : nullptr;
 }
 
+// `self.scale = model.log_scale.exp()`: where the number comes to the accelerator, a whole module does. The line that
+// keeps what it computes from a weight is the one where it could be a number of the host. Null where it is not known.
+const LineageStep* kept_from_weight(const Operand& scalar, const LineageStep& move, const Finding& finding) {
+  // What is an entry of what it keeps may have been made one of many.
+  if (!moves_module(move) || begins_with_entry(scalar.name)) return nullptr;
+  for (const auto kind : {trace::EvidenceKind::attribute_set_at, trace::EvidenceKind::bound_at}) {
+    const Evidence* kept = place_of(scalar, kind, finding);
+    const auto is_there = [&](const LineageStep& step) {
+      return step.how == trace::How::derived && kept != nullptr && same_line(step.at, kept->at);
+    };
+    const auto newer = std::ranges::subrange(scalar.lineage.data(), &move);
+    const auto found = std::ranges::find_if(newer, is_there);
+    if (found != newer.end()) return found;
+  }
+  return nullptr;
+}
+
 std::string describe(const Operand& scalar, const LineageStep& step) {
   std::string text = step.how == trace::How::derived ? "This line makes one number and leaves it on " + scalar.device
                      : step.how == trace::How::moved ? "This line puts the value on " + scalar.device
@@ -130,11 +147,16 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
                                              mention(*scalar) + ", or move it with " + here + "."}};
   }
   if (const LineageStep* taken = taken_from_kept(*scalar, *step, finding)) step = taken;
+  if (const LineageStep* kept = kept_from_weight(*scalar, *step, finding)) step = kept;
   RootCause cause{step->at.file, step->at.line, step->at.function, spoken_name(*scalar), describe(*scalar, *step)};
+  // A model cannot be asked for its number.
+  const std::string item = moves_module(*step) ? "Take the number to the host where it is taken from the model, with "
+                                                 "`.item()`."
+                                               : "Take the number to the host where it is made: call `.item()` on the "
+                                                 "result of this line.";
   Fix fix{step->at.file, step->at.line,
-          "Take the number to the host where it is made: call `.item()` on the result of this line. Or leave it on " +
-              scalar->device + " and move what meets the CPU tensor, in " + short_place(*finding.where) + ": " + here +
-              "."};
+          item + " Or leave it on " + scalar->device + " and move what meets the CPU tensor, in " +
+              short_place(*finding.where) + ": " + here + "."};
   return Explanation{std::move(cause), std::move(fix)};
 }
 

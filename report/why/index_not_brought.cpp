@@ -26,6 +26,63 @@ const Frame& taken_at(const Operand& index, const Finding& finding) {
   return takes ? bound->at : *finding.where;
 }
 
+// `rows = table[ids].to(device)`: what is picked is taken to an accelerator by the failing line itself.
+bool is_moved_when_picked(const Frame& place) {
+  const std::string call = call_at(place);
+  const std::size_t at = call.empty() ? std::string::npos : place.statement().find(call);
+  if (at == std::string::npos) return false;
+  const std::string_view behind = std::string_view(place.statement()).substr(at + call.size());
+  return behind.starts_with('.') && calls_move(behind.substr(0, behind.find('(') + 1));
+}
+
+// The table is meant to be on the host then, and the index to come to it there. Who brought the index to an accelerator
+// may leave it; where that is not known, or another thing was brought, it is the failing line's to bring it back.
+std::optional<Explanation> picked_on_host(const Pair& pair, const Finding& finding) {
+  if (!is_moved_when_picked(*finding.where) || !is_changeable(*finding.where, finding)) return std::nullopt;
+  // What a module keeps should have moved with it.
+  if (is_weight(pair.odd) || evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) return std::nullopt;
+  const LineageStep* move = newest_move_of(pair.wanted);
+  const bool itself = move != nullptr && move == &pair.wanted.lineage.front() && is_changeable(move->at, finding);
+  const Frame& place = itself ? move->at : *finding.where;
+  const std::string there = spoken_device(pair.wanted.device);
+  const std::string host = move_call(pair.wanted, pair.odd);
+  return Explanation{
+      cause_at(place, pair.wanted,
+               (itself ? "This line brings " + mention(pair.wanted) + " to " + there + ". It picks from "
+                       : mention_first(pair.wanted) + ", on " + there + ", picks from ") +
+                   mention(pair.odd) + ", on the CPU, and only what is picked goes to an accelerator, in " +
+                   short_place(*finding.where) + "."),
+      Fix{place.file, place.line,
+          itself ? "Leave the index on the CPU here; or bring it there where it picks, in " +
+                       short_place(*finding.where) + ": `" + host + "`."
+                 : "Bring the index to the CPU where it picks: `" + host + "`."}};
+}
+
+// `ids = pivots(score(rows.to(device)))`, of rows that were made of what the ids pick from: a function of the host has
+// taken a copy to an accelerator, and works on with what comes of that. The newest line that computes the index could
+// bring it back.
+std::optional<Explanation> found_in_copy(const Pair& pair, const Finding& finding) {
+  const LineageStep* move = newest_move_of(pair.wanted);
+  if (move == nullptr || moves_module(*move) || pair.odd.lineage.empty() || !was_never_moved(pair.odd)) {
+    return std::nullopt;
+  }
+  const LineageStep& found = pair.wanted.lineage.front();
+  const bool own = evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr &&
+                   same_line(pair.odd.lineage.back().at, pair.wanted.lineage.back().at);
+  const bool alone = evidence_of(pair.wanted, trace::EvidenceKind::alone_on_device) != nullptr;
+  if (!own || !alone || found.how != trace::How::derived || !is_changeable(found.at, finding) ||
+      same_line(found.at, *finding.where)) {
+    return std::nullopt;
+  }
+  return Explanation{
+      cause_at(found.at, pair.wanted,
+               "This line computes " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) +
+                   ", from a copy that " + short_place(move->at) + " took there. It picks from " + mention(pair.odd) +
+                   ", which is kept on the CPU. Nothing else of the program is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{found.at.file, found.at.line, "Bring the index back to the CPU here, with `.cpu()`."}};
+}
+
 // `inside = nonzero(batch["mask"])`, in a function that picks by it from a script's images, which it is given, too:
 // what it computes itself is what it can bring to them.
 std::optional<Explanation> found_in_given(const Pair& pair, const Finding& finding) {
@@ -58,7 +115,11 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
   if (!pair || !pair->odd.on_cpu() || is_index(pair->odd) || !is_index(pair->wanted)) return std::nullopt;
   const LineageStep* move = newest_move_of(pair->odd);
   if (!on_accelerator(pair->wanted)) return std::nullopt;
-  if (move == nullptr) return found_in_given(*pair, finding);
+  if (move == nullptr) {
+    if (auto picked = picked_on_host(*pair, finding)) return picked;
+    if (auto copied = found_in_copy(*pair, finding)) return copied;
+    return found_in_given(*pair, finding);
+  }
   const bool in_forward = finding.where->function.ends_with(".backward") &&
                           move->at.function == std::string(class_of(*finding.where)) + ".forward";
   const bool here = (same_function(move->at, *finding.where) || in_forward) && names_device_itself(move->at);

@@ -128,8 +128,7 @@ std::optional<Explanation> inside_spread_model(const Finding& finding) {
                    ": nobody outside knows which part will use it, and nothing in here brings it there."),
       Fix{place->file, place->line,
           used ? "Bring it over where it is used: `" + move_call(pair->odd, pair->wanted) + "`."
-               : "Bring it over in this line, or where it is used, in " + short_place(*finding.where) + ": `" +
-                     move_call(pair->odd, pair->wanted) + "`."}};
+               : "Bring it over in this line, or " + where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

@@ -7,11 +7,38 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// `self.unknowns[name] = nn.Parameter(torch.rand(1))`, in a class that is no module: a parameter that belongs to none.
+std::optional<Explanation> parameter_of_object(const Pair& pair, const Evidence& held, const Finding& finding) {
+  const Operand& weight = pair.odd;
+  const bool bare = weight.is == trace::NameKind::parameter && weight.on_cpu() && !was_moved(weight) &&
+                    evidence_of(weight, trace::EvidenceKind::root_name) == nullptr &&
+                    evidence_of(weight, trace::EvidenceKind::module_bound_at) == nullptr;
+  const Evidence* stored = place_of(weight, trace::EvidenceKind::attribute_set_at, finding);
+  if (!bare || stored == nullptr || !held.text.starts_with(stored->text)) return std::nullopt;
+  const Evidence* entry = place_of(weight, trace::EvidenceKind::entry_put_at, finding);
+  const Evidence& place = entry != nullptr && class_of(entry->at) == class_of(stored->at) ? *entry : *stored;
+  return Explanation{
+      cause_at(place.at, weight,
+               mention_first(weight) + " is a parameter that an object of `" + type_of_path(held.text) +
+                   "` keeps from here on, on the CPU. That is no module: neither it, nor a module that has it as an "
+                   "attribute, moves the parameter."),
+      Fix{place.at.file, place.at.line,
+          "Keep it in a module, in an `nn.ParameterDict` or as an attribute, that is moved with the model; or make it "
+          "on " +
+              spoken_device(pair.wanted.device) + " here."}};
+}
+
+}  // namespace
 
 std::optional<Explanation> kept_by_object(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   const Evidence* held = evidence_of(pair->odd, trace::EvidenceKind::held_by_object);
+  if (held != nullptr) {
+    if (auto parameter = parameter_of_object(*pair, *held, finding)) return parameter;
+  }
   const Evidence* stored = place_of(pair->odd, trace::EvidenceKind::attribute_set_at, finding);
   if (held == nullptr || stored == nullptr || same_function(stored->at, *finding.where)) return std::nullopt;
   // It was made in the function that put it together with the others, which had to make it where these are.
@@ -37,8 +64,7 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   return Explanation{cause_at(stored->at, pair->odd, std::move(why)),
                      Fix{stored->at.file, stored->at.line,
                          "Keep it on the device of what it meets" + (edit.empty() ? "" : ": `" + edit + "`") +
-                             ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
-                             move_call(pair->odd, pair->wanted) + "`."}};
+                             ", or move it " + where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

@@ -159,15 +159,15 @@ std::optional<Explanation> put_by_earlier_call(const Pair& pair, const Finding& 
   if (is_constructor(put->at) || same_line(put->at, *finding.where) || !is_device_of_value(stayed->at)) {
     return std::nullopt;
   }
-  return Explanation{cause_at(put->at, pair.odd,
-                              mention_first(pair.odd) + " was put into `" + put->text +
-                                  "` here in an earlier call, and moved to what " + spoken_device(pair.odd.device) +
-                                  " was then the device of. It is used once more, and what it meets "
-                                  "is on " +
-                                  spoken_device(pair.wanted.device) + "."),
-                     Fix{put->at.file, put->at.line,
-                         "Make it anew when the device differs, too; or move it where it is used, in " +
-                             short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`."}};
+  return Explanation{
+      cause_at(put->at, pair.odd,
+               mention_first(pair.odd) + " was put into `" + put->text +
+                   "` here in an earlier call, and moved to what " + spoken_device(pair.odd.device) +
+                   " was then the device of. It is used once more, and what it meets "
+                   "is on " +
+                   spoken_device(pair.wanted.device) + "."),
+      Fix{put->at.file, put->at.line,
+          "Make it anew when the device differs, too; or move it " + where_used(pair.odd, pair.wanted, finding) + "."}};
 }
 
 }  // namespace
@@ -210,8 +210,8 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   return Explanation{std::move(cause),
                      Fix{place.file, place.line,
                          "Make it anew when the device differs (let the device be part of what the cache is keyed by), "
-                         "or move it where it is used, in " +
-                             short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+                         "or move it " +
+                             where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

@@ -27,8 +27,8 @@ std::optional<Explanation> left_by_own_move(const Finding& finding) {
                subject + " moves a `" + type_of_path(left->text) + "`" + what + spoken_device(pair->odd.device) +
                    ". What it meets is on " + spoken_device(pair->wanted.device) + "."),
       Fix{left->at.file, left->at.line,
-          "Move `" + part + "` here, too; or move " + mention(pair->odd) + " where it is used, in " +
-              short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+          "Move `" + part + "` here, too; or move " + mention(pair->odd) + " " +
+              where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

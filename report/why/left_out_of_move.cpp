@@ -212,13 +212,13 @@ std::optional<Explanation> put_beside_moved(const Evidence& sibling, const Pair&
   if (put == nullptr || !same_function(put->at, sibling.at) || same_line(put->at, sibling.at)) return std::nullopt;
   if (!stores_entry(put->at.statement()) || !stores_entry(sibling.at.statement())) return std::nullopt;
   const std::string device = spoken_device(pair.wanted.device);
-  return Explanation{cause_at(put->at, pair.odd,
-                              "This line puts " + mention(pair.odd) + " into `" + put->text + "` as it is, on " +
-                                  spoken_device(pair.odd.device) + ". " + short_place(sibling.at) + " moves `" +
-                                  sibling.text + "`, which is put beside it, to " + device + "."),
-                     Fix{put->at.file, put->at.line,
-                         "Move it to " + device + " here, too; or where it is used, in " + short_place(*finding.where) +
-                             ": `" + move_call(pair.odd, pair.wanted) + "`."}};
+  return Explanation{
+      cause_at(put->at, pair.odd,
+               "This line puts " + mention(pair.odd) + " into `" + put->text + "` as it is, on " +
+                   spoken_device(pair.odd.device) + ". " + short_place(sibling.at) + " moves `" + sibling.text +
+                   "`, which is put beside it, to " + device + "."),
+      Fix{put->at.file, put->at.line,
+          "Move it to " + device + " here, too; or " + where_used(pair.odd, pair.wanted, finding) + "."}};
 }
 
 // `self.mean = solve(self.covar, self.targets)`, in a method: what an object has computed for itself since, and kept,
@@ -314,11 +314,10 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
                                      short_place(sibling->at) + " moves";
   why += " `" + sibling->text + "` to " + device + ", and " + left + ", which came with it, is left on " +
          spoken_device(pair->odd.device) + ".";
-  return Explanation{
-      cause_at(place, pair->odd, std::move(why)),
-      Fix{place.file, place.line,
-          "Move " + left + " to " + device + " here, too; or move " + mention(pair->odd) + " where it is used, in " +
-              short_place(*finding.where) + ": `" + move_call(pair->odd, pair->wanted) + "`."}};
+  return Explanation{cause_at(place, pair->odd, std::move(why)),
+                     Fix{place.file, place.line,
+                         "Move " + left + " to " + device + " here, too; or move " + mention(pair->odd) + " " +
+                             where_used(pair->odd, pair->wanted, finding) + "."}};
 }
 
 }  // namespace devsan::report::why

@@ -125,12 +125,19 @@ bool says_current(const Operand& operand) {
   return means_current_device(arrival != nullptr ? arrival->at.statement() : operand.name);
 }
 
+// `outputs.detach().cpu()`: the program has sent it to the host itself, where it works with such.
+bool is_sent_to_host(const Operand& operand) {
+  const LineageStep* move = newest_move_of(operand);
+  return operand.on_cpu() && move != nullptr && !is_load(*move) && names_device_itself(move->at);
+}
+
 // A number from an accelerator is odd beside a CPU tensor that takes it in; not where that is on the CPU because it was
-// read so. And of two accelerators what a program has put there itself is on the right one, rather than what a file
-// says.
+// read so. And of two devices what a program has put there itself is on the right one, rather than what a file says.
 std::optional<Pair> loaded_among(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !on_accelerator(pair->odd)) return pair;
+  if (!pair) return pair;
+  if (is_sent_to_host(pair->odd) && is_where_it_was_saved(pair->wanted)) return Pair{pair->wanted, pair->odd};
+  if (!on_accelerator(pair->odd)) return pair;
   const bool read_so = pair->odd.is_scalar() && pair->wanted.on_cpu();
   const bool saved_so =
       is_where_it_was_saved(pair->wanted) && !is_where_it_was_saved(pair->odd) && !says_current(pair->odd);
@@ -156,12 +163,16 @@ std::optional<Explanation> loaded_elsewhere(const Finding& finding) {
   if (const Frame* place = kept_as_loaded(pair->odd, *arrival, finding)) return kept(*place, *arrival, *pair);
   if (is_load_of_safetensors(*arrival)) return read_by_safetensors(*arrival, *pair);
   const bool mapped = arrival->at.statement().find("map_location") != std::string::npos;
-  RootCause cause = cause_at(arrival->at, pair->odd,
-                             mention_first(pair->odd) + " is loaded here, to " + spoken_device(pair->odd.device) +
-                                 (mapped ? ", as `map_location` says." : ", the device it was saved from."));
+  RootCause cause =
+      cause_at(arrival->at, pair->odd,
+               mention_first(pair->odd) + " is loaded here, to " + spoken_device(pair->odd.device) +
+                   (mapped ? ", as `map_location` says." : ", the device it was saved from.") +
+                   (pair->wanted.on_cpu() && newest_move_of(pair->wanted) != nullptr
+                        ? " " + short_place(newest_move_of(pair->wanted)->at) + " brings what it meets to the CPU."
+                        : ""));
   const std::string edit =
       mapped ? "" : with_argument(call_at(arrival->at), "map_location='" + pair->wanted.device + "'");
-  std::string text = edit.empty() ? "Load it to " + pair->wanted.device + " with `map_location`"
+  std::string text = edit.empty() ? "Load it to " + spoken_device(pair->wanted.device) + " with `map_location`"
                                   : "Load it to where it is needed: `" + edit + "`";
   text += ", or move what you take from it with `.to('" + pair->wanted.device + "')`.";
   return Explanation{std::move(cause), Fix{arrival->at.file, arrival->at.line, std::move(text)}};

@@ -258,13 +258,15 @@ Explanation made_as_attribute_says(const LineageStep& origin, const Pair& pair, 
 // `batch = tokenize(texts)`: a library makes its tensors on the CPU, and the program takes them from there.
 Explanation made_by_library(const LineageStep& origin, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
-  const std::string edit = assigned_after_move(origin.at, device_at(origin.at, pair.wanted, finding));
+  // What the library gives has this as an entry, and cannot be moved by itself perhaps.
+  const bool entry = begins_with_entry(pair.odd.name);
+  const std::string edit = entry ? "" : assigned_after_move(origin.at, device_at(origin.at, pair.wanted, finding));
   return {cause_at(origin.at, pair.odd,
                    mention_first(pair.odd) + " begins in this line, which has a library make it on " +
                        spoken_device(pair.odd.device) + ", in " + short_place(origin.within.front()) + "."),
           Fix{origin.at.file, origin.at.line,
-              "Move what the library gives to " + there + (edit.empty() ? "" : ": `" + edit + "`") +
-                  "; or tell it the device here, if it takes one."}};
+              (entry ? "Move what is taken out of it to " : "Move what the library gives to ") + there +
+                  (edit.empty() ? "" : ": `" + edit + "`") + "; or tell it the device here, if it takes one."}};
 }
 
 // `self.alphas = scheduler.alphas_cumprod`: an object keeps what a library has made, and computes with it later.
@@ -402,8 +404,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
                      : edit.empty() ? "Pass `device=" + device + "`"
                                     : "Pass the device: `" + edit + "`";
   if (!made_in_failing_call(*origin, finding)) {
-    text += ", or move it where it is used, in " + short_place(*finding.where) + ": `" +
-            move_call(pair->odd, pair->wanted) + "`";
+    text += ", or move it " + where_used(pair->odd, pair->wanted, finding);
   }
   Fix fix{origin->at.file, origin->at.line, text + "."};
   const Evidence* attribute = left_attribute(*origin, *pair, finding);

@@ -1,6 +1,8 @@
 // `Module.to()` reaches the modules that are attributes of a module, and those in `nn.ModuleList` and `nn.ModuleDict`.
 // One in a plain list, dict or other object keeps its weights where they were made.
+#include "report/operands.h"
 #include "report/statement_text.h"
+#include "report/why/decision.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
@@ -33,6 +35,39 @@ const Frame* put_beside(const Operand& operand, const Evidence& container, const
   return puts ? &made->at : nullptr;
 }
 
+// `self.network = build().to(device)`: whoever keeps the module places it, too, and was told the device by somebody.
+bool is_placed_by_owner(const Operand& operand, const Finding& finding) {
+  const Evidence* bound = place_of(operand, trace::EvidenceKind::module_bound_at, finding);
+  const Evidence* stayed = place_of(operand, trace::EvidenceKind::stayed_at, finding);
+  return bound != nullptr && stayed != nullptr && same_line(bound->at, stayed->at) &&
+         decision_of(operand, trace::EvidenceKind::stay_from, finding);
+}
+
+// `self.augment = nn.Sequential(...)` in the constructor of an object that is no module: the line that keeps the module
+// as the attribute at the end of the path. Null where it is not known, or the path ends otherwise.
+const Evidence* kept_by_plain_object(const Operand& operand, const Evidence& container, const Finding& finding) {
+  const Evidence* bound = place_of(operand, trace::EvidenceKind::module_bound_at, finding);
+  const std::size_t dot = container.text.rfind('.');
+  if (bound == nullptr || dot == std::string::npos) return nullptr;
+  const std::string attribute = container.text.substr(dot);
+  const auto assigned = split_assignment(bound->at.statement());
+  return assigned && assigned->target == bound->text && bound->text == "self" + attribute ? bound : nullptr;
+}
+
+Explanation kept_in_object(const Evidence& kept, const Evidence& container, const Operand& operand,
+                           const Finding& finding) {
+  const Operand* tensor = counterpart_of(operand, finding.operands);
+  const std::string there = tensor != nullptr ? spoken_device(tensor->device) : "the device that it is used on";
+  return {cause_at(kept.at, operand,
+                   mention_first(operand) +
+                       " belongs to a module that this line keeps in an object. The model has it as `" +
+                       container.text + "`, where moving the model does not find it: `.to()` only follows attributes " +
+                       "that are modules, `nn.ModuleList` and `nn.ModuleDict`."),
+          Fix{kept.at.file, kept.at.line,
+              "Keep `" + kept.text + "` as an attribute of a module that is moved; or move it to " + there +
+                  " by itself, before it is used."}};
+}
+
 // `self.__dict__[name] = value` in a `__setattr__()` of the module's own class.
 Explanation stored_past_module(const Evidence& own, const Evidence& container, const Operand& operand) {
   return {cause_at(own.at, operand,
@@ -50,10 +85,13 @@ std::optional<Explanation> module_not_registered(const Finding& finding) {
     const Evidence* container = evidence_of(operand, trace::EvidenceKind::module_not_registered);
     const bool stayed = operand.odd || (is_weight(operand) && operand.on_cpu());
     if (!stayed || container == nullptr || newest_move_of(operand) != nullptr) continue;
+    if (is_placed_by_owner(operand, finding)) continue;
     if (const Evidence* own = place_of(operand, trace::EvidenceKind::own_setattr_at, finding)) {
       return stored_past_module(*own, *container, operand);
     }
     const Frame* place = is_changeable(container->at, finding) ? &container->at : nullptr;
+    const Evidence* kept = place == nullptr ? kept_by_plain_object(operand, *container, finding) : nullptr;
+    if (kept != nullptr) return kept_in_object(*kept, *container, operand, finding);
     if (place == nullptr && !operand.lineage.empty() && is_changeable(operand.lineage.back().at, finding)) {
       place = &operand.lineage.back().at;
     }

@@ -72,8 +72,7 @@ Explanation sent_to_mover(const Frame& call, const LineageStep& move, const Pair
                        there + "."),
           Fix{call.file, call.line,
               "Leave it where it is in this line, or keep what the call gives apart from what is used on " + there +
-                  "; or move it back where it is used, in " + short_place(*finding.where) + ": `" +
-                  move_call(pair.odd, pair.wanted) + "`."}};
+                  "; or move it back " + where_used(pair.odd, pair.wanted, finding) + "."}};
 }
 
 // Who sends it away brings such back in a line of its own, which has left this one out.
@@ -153,11 +152,18 @@ std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const
       Fix{sent->at.file, sent->at.line, "Hand on the device of each value itself, as it was: `.device`."}};
 }
 
+// It was computed from a weight of a module that moved, and a `.to(self.device)` of its own has left it where that was:
+// the later line is the one that says where it is to be.
+bool is_settled_later(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* stayed = place_of(pair.odd, trace::EvidenceKind::stayed_at, finding);
+  const bool moves = stayed != nullptr && calls_move(call_at(stayed->at)) && !same_line(stayed->at, move.at);
+  return moves && moves_module(move) && !is_weight(pair.odd);
+}
+
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
-  const std::string used =
-      "where it is used, in " + short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`";
+  const std::string used = where_used(pair.odd, pair.wanted, finding);
   // Whoever moves something from one accelerator to another needs it there, for one thing at least.
   const bool needed_there = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
   if (needed_there)
@@ -205,6 +211,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
+  if (is_settled_later(*move, *pair, finding)) return std::nullopt;
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto restored = restored_as_saved(*move, *pair, finding)) return restored;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;

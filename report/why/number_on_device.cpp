@@ -1,11 +1,13 @@
 // An operator that takes a number or an index gets a tensor on a device: PyTorch calls `.item()` for it, and the host
 // waits until the device has computed it.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "report/call_text.h"
 #include "report/frames.h"
 #include "report/operands.h"
+#include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -17,11 +19,11 @@ namespace devsan::report::why {
 namespace {
 
 // The line that computed the number. What the failing line itself still did to it (`alpha=-ratio`) is passed over.
-const Frame* maker_of(const Operand& number, const Frame& where) {
-  const Frame* maker = nullptr;
+const LineageStep* maker_of(const Operand& number, const Frame& where) {
+  const LineageStep* maker = nullptr;
   for (const LineageStep& step : number.lineage) {
     if (step.at.file.empty()) break;
-    if (maker == nullptr || same_line(*maker, where)) maker = &step.at;
+    if (maker == nullptr || same_line(maker->at, where)) maker = &step;
   }
   return maker;
 }
@@ -59,6 +61,46 @@ Explanation taken_out(const Frame& line, const Finding& finding, const std::stri
                      device + "."}};
 }
 
+// "k" of `k = lengths.clamp(min=1)`, where the failing line takes an entry of it, `x.topk(k[i])`. Empty where it does
+// not.
+std::string_view entry_taken_of(const Frame& made, const Frame& where) {
+  const auto assigned = split_assignment(made.statement());
+  if (!assigned || same_line(made, where) || !same_function(made, where)) return {};
+  const std::string_view name = assigned->target;
+  const std::string_view text = where.statement();
+  for (std::size_t at = find_name(text, name); at != text.npos; at = find_name(text, name, at + 1)) {
+    const std::string_view behind = text.substr(at + name.size());
+    const std::string_view index = behind.substr(0, behind.find(']'));
+    if (index.starts_with('[') && index.find_first_of(":,") == index.npos) return name;
+  }
+  return {};
+}
+
+Explanation entry_taken(const std::string& name, const Frame& made, const Finding& finding, const std::string& device) {
+  const Frame& where = *finding.where;
+  return {
+      RootCause{where.file, where.line, where.function, "",
+                "This line takes an entry out of `" + name + "`, a tensor on " + device + " that " + short_place(made) +
+                    " makes. " + finding.traffic->taker + " takes it as a Python number, and the host waits for each."},
+      Fix{where.file, where.line,
+          "Bring them to the host all at once, before they are needed, and take the entries out of what `" + name +
+              ".tolist()` gives; or compute with them on " + device + "."}};
+}
+
+// Whether an operator gives one number whatever it is given; what others give may be a tensor of which that is an
+// entry.
+bool gives_one_number(const LineageStep& step) {
+  constexpr std::array<std::string_view, 8> kWhole = {"aten::sum", "aten::mean", "aten::max",    "aten::min",
+                                                      "aten::dot", "aten::prod", "aten::median", "aten::trace"};
+  return std::ranges::find(kWhole, step.op) != kWhole.end();
+}
+
+std::string how_it_came(const LineageStep& made, const std::string& device) {
+  if (made.how == trace::How::derived && gives_one_number(made)) return "This line makes one number on " + device;
+  return (made.how == trace::How::moved ? "This line brings the number to " : "This line makes the number on ") +
+         device + ", by itself or as an entry of a tensor";
+}
+
 }  // namespace
 
 std::optional<Explanation> number_on_device(const Finding& finding) {
@@ -72,11 +114,13 @@ std::optional<Explanation> number_on_device(const Finding& finding) {
     const Operand& number = finding.operands.front();
     device = number.device;
     if (finding.traffic->copy) return taken_out(*finding.traffic->copy, finding, device);
-    if (const Frame* made = maker_of(number, *finding.where)) {
-      cause = RootCause{made->file, made->line, made->function, "",
-                        "This line makes one number on " + device + ". " + finding.traffic->taker + " in " +
-                            short_place(*finding.where) +
-                            " takes it as a Python number, so the host waits for the device there."};
+    if (const LineageStep* made = maker_of(number, *finding.where)) {
+      const std::string_view name = entry_taken_of(made->at, *finding.where);
+      if (!name.empty()) return entry_taken(std::string(name), made->at, finding, device);
+      cause =
+          RootCause{made->at.file, made->at.line, made->at.function, "",
+                    how_it_came(*made, device) + ". " + finding.traffic->taker + " in " + short_place(*finding.where) +
+                        " takes it as a Python number, so the host waits for the device there."};
     }
   }
   if (finding.traffic->taker == Traffic::kPythonIndex) {

@@ -78,10 +78,11 @@ std::optional<Explanation> not_brought_back(const Pair& pair, const LineageStep*
           "Bring the state back to " + pair.wanted.device + " whenever it was sent away, before the next step."}};
 }
 
-// Other state of the same parameter was brought to it, by a line that left this one.
+// Other state of the same parameter was brought to it, by a line that left this one. What else the owner of the
+// optimizer keeps, as an attribute, is no state.
 std::optional<Explanation> left_beside_others(const Pair& pair, const std::string& what, const Finding& finding) {
   const Evidence* sibling = place_of(pair.odd, trace::EvidenceKind::sibling_moved, finding);
-  if (sibling == nullptr || !pair.odd.on_cpu()) return std::nullopt;
+  if (sibling == nullptr || sibling->text.starts_with('.') || !pair.odd.on_cpu()) return std::nullopt;
   const Evidence* listed = place_of(pair.odd, trace::EvidenceKind::names_listed_at, finding);
   const Evidence* branch = place_of(pair.odd, trace::EvidenceKind::put_as_it_is_at, finding);
   const Evidence& place = listed != nullptr ? *listed : branch != nullptr ? *branch : *sibling;

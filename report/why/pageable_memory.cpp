@@ -1,6 +1,7 @@
 // The driver copies pageable memory through a buffer of its own, and the host waits for that. What has to be pinned is
 // the memory, so the line to change is the one that made it.
 #include <algorithm>
+#include <vector>
 
 #include "report/call_text.h"
 #include "report/frames.h"
@@ -59,6 +60,19 @@ Explanation loaded_unpinned(const Finding& finding, const Operand* host) {
                   (edit.empty() || call.find("DataLoader(") == call.npos ? "" : ": `" + edit + "`") + "."}};
 }
 
+// `torch.empty(n, pin_memory=pin)`: the factory does as it is told.
+std::string pinned_at_factory(const Frame& made) {
+  const std::string call = call_at(made);
+  const auto parts = split_call(call);
+  for (const ArgumentText& one : parts ? parts->arguments : std::vector<ArgumentText>()) {
+    if (one.keyword != "pin_memory" || is_literal(one.text)) continue;
+    return "Make it in pinned memory: `" + std::string(one.text) +
+           "`, which this line gives as `pin_memory`, is not "
+           "true. Let it be.";
+  }
+  return "Make it in pinned memory: pass `pin_memory=True` in this line.";
+}
+
 }  // namespace
 
 std::optional<Explanation> pageable_memory(const Finding& finding) {
@@ -87,7 +101,7 @@ std::optional<Explanation> pageable_memory(const Finding& finding) {
                       short_place(*finding.where) + " has no effect, and the host waits for the copy."};
   std::string change =
       finding.traffic->from_loader ? "Pass `pin_memory=True` to the DataLoader that this line reads from."
-      : is_factory(*made)          ? "Make it in pinned memory: pass `pin_memory=True` in this line."
+      : is_factory(*made)          ? pinned_at_factory(made->at)
                           : "Call `.pin_memory()` on the result of this line, or write it into a pinned buffer.";
   return Explanation{std::move(cause), Fix{at.file, at.line, std::move(change)}};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/call_text.h"
 #include "report/frames.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
@@ -24,6 +25,19 @@ bool takes_entry(const Frame& place) {
   return assigned->value.ends_with(']') ? assigned->value.find('(') == assigned->value.npos : path.ends_with(".get");
 }
 
+// `state = self.states[i] if restored else self.begin(x)`: what is begun with the value that is brought would be where
+// that is, so it was the entry.
+bool takes_entry_if_any(const Frame& place, const Operand& brought) {
+  const auto assigned = split_assignment(place.statement());
+  if (!assigned || !assigned->value.starts_with("self.") || brought.name.empty()) return false;
+  const std::string_view value = assigned->value;
+  const std::size_t condition = value.find(" if ");
+  const std::size_t other = value.find(" else ", std::min(condition, value.size()));
+  if (other == value.npos || find_name(value, brought.name, other) == value.npos) return false;
+  const std::string_view entry = value.substr(0, condition);
+  return entry.ends_with(']') && entry.find('(') == entry.npos;
+}
+
 // A caller that still runs moved it, for this call.
 bool is_brought_by_caller(const Operand& operand, const Finding& finding) {
   const LineageStep* move = newest_move_of(operand);
@@ -37,13 +51,19 @@ bool is_brought_by_caller(const Operand& operand, const Finding& finding) {
 // What one operand was kept from, and another one is brought beside.
 std::optional<Explanation> taken_beside(const Operand& kept, const Operand& brought, const Finding& finding) {
   const Evidence* taken = place_of(kept, trace::EvidenceKind::bound_at, finding);
-  if (taken == nullptr || !takes_entry(taken->at) || is_weight(kept) || kept.lineage.empty()) return std::nullopt;
+  const bool entry = taken != nullptr && (takes_entry(taken->at) || takes_entry_if_any(taken->at, brought));
+  if (!entry || is_weight(kept) || kept.lineage.empty()) return std::nullopt;
   const LineageStep& made = kept.lineage.front();
   const LineageStep* arrival = arrival_of(kept);
   const auto still_runs = [&](const Frame& call) {
     return same_function(call, taken->at) && !same_line(call, taken->at) && is_running(call, finding);
   };
-  if (arrival == nullptr || is_running(made.at, finding) || is_running(arrival->at, finding)) return std::nullopt;
+  if (arrival == nullptr || is_running(made.at, finding)) return std::nullopt;
+  // A script runs all the time; of its lines, only the one that it is in.
+  const bool of_script =
+      arrival->at.function == "<module>" &&
+      std::ranges::none_of(finding.stack, [&](const Frame& one) { return same_line(one, arrival->at); });
+  if (!of_script && is_running(arrival->at, finding)) return std::nullopt;
   if (std::ranges::any_of(arrival->calls, still_runs)) return std::nullopt;
   if (!is_brought_by_caller(brought, finding)) return std::nullopt;
   const std::string edit = assigned_after_move(taken->at, device_at(taken->at, brought, finding));

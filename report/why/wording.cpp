@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "report/frames.h"
 #include "report/operands.h"
 
 namespace devsan::report::why {
@@ -36,6 +37,15 @@ std::string expression_for(const Operand& operand, std::size_t longest) {
 }
 
 }  // namespace
+
+std::string where_used(const Operand& odd, const Operand& counterpart, const Finding& finding) {
+  const auto is_of_program = [](const Frame& one) { return !one.library && !one.torch; };
+  const auto call = std::ranges::find_if(finding.stack, is_of_program);
+  if (finding.where->library && !finding.within_libraries && call != finding.stack.end()) {
+    return "before it is given to the library, in " + short_place(*call);
+  }
+  return "where it is used, in " + short_place(*finding.where) + ": `" + move_call(odd, counterpart) + "`";
+}
 
 bool is_postfix_expression(std::string_view text) {
   int depth = 0;

@@ -17,6 +17,9 @@ std::string mention_first(const Operand& operand);
 std::string move_call(const Operand& odd, const Operand& counterpart);
 // How the device of this operand is written: "x.device", or "'cuda:0'" where it has no name to take it from.
 std::string device_expression(const Operand& counterpart);
+// "where it is used, in model.py:30: `x.to(y.device)`"; of what a library uses, whose lines are not for the program to
+// change, "before it is given to the library, in train.py:12".
+std::string where_used(const Operand& odd, const Operand& counterpart, const Finding& finding);
 // A name, attribute, subscript or call, to which ".to(…)" can be appended as it is.
 bool is_postfix_expression(std::string_view text);
 // "the CPU", "cuda:1"

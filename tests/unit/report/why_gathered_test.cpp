@@ -170,6 +170,21 @@ TEST_CASE("Only what an object has kept from a call that has ended was taken out
   Finding finding = taken_out();
   CHECK(rule_of(finding) == "taken_for_other_device");
 
+  SECTION("also where it is one of two, and the other one would be made of what is brought") {
+    wanted(finding).evidence.front().at.source = "        state = self.states[k] if known else self.fit(rows)";
+    CHECK(rule_of(finding) == "taken_for_other_device");
+    wanted(finding).evidence.front().at.source = "        state = self.states[k] if known else self.fit(k)";
+    CHECK(rule_of(finding) != "taken_for_other_device");
+    wanted(finding).evidence.front().at.source = "        state = self.fit(k) if fresh else self.states[rows]";
+    CHECK(rule_of(finding) != "taken_for_other_device");
+  }
+  SECTION("also what is computed from a line that a script has run before") {
+    wanted(finding).lineage.push_back(created(line(70, "<module>", "x = torch.randn(4, device=first)"), "cuda:1"));
+    finding.stack.push_back(line(71, "<module>", "main()"));
+    CHECK(rule_of(finding) == "taken_for_other_device");
+    finding.stack.back().line = 70;
+    CHECK(rule_of(finding) != "taken_for_other_device");
+  }
   SECTION("not an entry of what a variable is") {
     wanted(finding).evidence.front().at.source = "        state = states[k]";
     CHECK(rule_of(finding) != "taken_for_other_device");
