@@ -14,8 +14,10 @@ namespace {
 
 constexpr std::size_t kShownGroups = 7;
 constexpr std::size_t kShownCalls = 3;
+constexpr std::size_t kShownWays = 3;
 constexpr std::string_view kCalled = "  called";
 constexpr std::string_view kWithin = "  within";
+constexpr std::string_view kThrough = "through";
 
 // Consecutive steps of one line of code.
 struct Group {
@@ -100,6 +102,26 @@ std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding&
   return calls;
 }
 
+// The variables by which it came to the failing line, as far as no step of its history stands there.
+std::vector<const Frame*> ways_of(const Operand& operand) {
+  std::vector<const Frame*> ways;
+  const auto is_at = [](const Frame& one, const Frame& other) {
+    return one.file == other.file && one.line == other.line;
+  };
+  for (const Evidence& one : operand.evidence) {
+    const auto is_step = [&](const LineageStep& step) { return is_at(step.at, one.at); };
+    const auto is_way = [&](const Frame* way) { return is_at(*way, one.at); };
+    const bool through = one.kind == trace::EvidenceKind::came_through_at || one.kind == trace::EvidenceKind::bound_at;
+    const auto is_other = [&](const Evidence& other) {
+      return other.kind == one.kind && other.text == one.text && !is_at(other.at, one.at);
+    };
+    const bool alone = std::ranges::none_of(operand.evidence, is_other);
+    if (!through || !alone || one.at.file.empty() || std::ranges::any_of(operand.lineage, is_step)) continue;
+    if (std::ranges::none_of(ways, is_way) && ways.size() < kShownWays) ways.push_back(&one.at);
+  }
+  return ways;
+}
+
 struct Columns {
   std::size_t how = 0;
   std::size_t place = 0;
@@ -136,6 +158,8 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
   Columns columns;
   for (const Group& group : groups) columns.fit(how_of(*group.step, odd->device), place_of(*group.step));
   for (const Frame* call : calls) columns.fit(kCalled, short_place(*call));
+  const std::vector<const Frame*> ways = ways_of(*odd);
+  for (const Frame* way : ways) columns.fit(kThrough, short_place(*way));
   const Frame* within =
       arrival != groups.end() && !arrival->step->within.empty() ? &arrival->step->within.front() : nullptr;
   if (within != nullptr) columns.fit(kWithin, short_place(*within));
@@ -147,6 +171,11 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
   const std::string name = cut_middle(spoken_name(*odd), style.width - fixed);
   lines.push_back("  " + painted(style, Paint::strong, "Where `" + name + "` on " + device + " comes from") +
                   painted(style, Paint::faint, order));
+  const auto add_place = [&](std::string_view how, const Frame& place) {
+    lines.push_back(marker_of(is_at(finding.root_cause, place), style) +
+                    row(columns, how, short_place(place), bare_source(place.source), style));
+  };
+  for (const Frame* way : ways) add_place(kThrough, *way);
   std::size_t skipped = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (!shown[i]) {
@@ -159,14 +188,8 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
     lines.push_back(marker_of(groups[i].is_cause, style) +
                     row(columns, how_of(step, odd->device), place_of(step), code_of(step, finding), style));
     if (&groups[i] != std::to_address(arrival)) continue;
-    if (within != nullptr) {
-      lines.push_back(marker_of(is_at(finding.root_cause, *within), style) +
-                      row(columns, kWithin, short_place(*within), bare_source(within->source), style));
-    }
-    for (const Frame* call : calls) {
-      lines.push_back(marker_of(is_at(finding.root_cause, *call), style) +
-                      row(columns, kCalled, short_place(*call), bare_source(call->source), style));
-    }
+    if (within != nullptr) add_place(kWithin, *within);
+    for (const Frame* call : calls) add_place(kCalled, *call);
   }
   return lines;
 }

@@ -77,17 +77,6 @@ void add_global_stores(std::vector<Candidate>& candidates, const Inquiry& inquir
   }
 }
 
-// The frame that runs the body of the module whose global it is; null where that has ended.
-const void* module_frame(const Variable& variable) noexcept {
-  const void* frame = variable.frame;
-  for (int depth = 0; frame != nullptr && depth < 256; ++depth, frame = frame_previous(frame)) {
-    if (runs_python(frame) && globals_of(frame) == globals_of(variable.frame) && is_module_body(frame_code(frame))) {
-      return frame;
-    }
-  }
-  return nullptr;
-}
-
 struct Stores {
   std::vector<Candidate> candidates;
   bool handed_in = false;  // nothing in the function stores it: an argument, or a variable of a function around
@@ -95,7 +84,7 @@ struct Stores {
 
 Stores stores_of(const Inquiry& inquiry, const Variable& variable) {
   Stores binding;
-  const void* frame = variable.global ? module_frame(variable) : variable.frame;
+  const void* frame = variable.global ? module_frame(variable.frame) : variable.frame;
   if (frame != nullptr) {
     const void* code = frame_code(frame);
     const ReachingStores stores = stores_reaching(ByteCode(code), frame_instruction(frame, code), variable.name);
@@ -148,10 +137,22 @@ class NamedVariable final : public LinkVisitor {
 
 }  // namespace
 
+const void* module_frame(const void* frame) noexcept {
+  const void* globals = globals_of(frame);
+  for (int depth = 0; frame != nullptr && depth < 256; ++depth, frame = frame_previous(frame)) {
+    if (runs_python(frame) && globals_of(frame) == globals && is_module_body(frame_code(frame))) return frame;
+  }
+  return nullptr;
+}
+
+std::optional<Place> variable_place(const void* frame, std::string_view name) {
+  return NamedVariable(frame, name).place();
+}
+
 std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
                                   std::string_view variable) {
-  const NamedVariable named(frame, variable);
-  return named.place() ? binding_at(inquiry, operand, *named.place()) : std::nullopt;
+  const auto place = variable_place(frame, variable);
+  return place ? binding_at(inquiry, operand, *place) : std::nullopt;
 }
 
 Bindings bindings_at(const Inquiry& inquiry, std::size_t operand, const Place& root) {

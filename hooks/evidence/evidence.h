@@ -117,6 +117,11 @@ Bindings bindings_at(const Inquiry& inquiry, std::size_t operand, const Place& r
 std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
                                   std::string_view variable);
 
+// A variable of a frame, or else a global one that it sees, as a root of the search; none where there is none.
+std::optional<Place> variable_place(const void* frame, std::string_view name);
+// The frame that runs the body of the module that `frame` belongs to; null where that has ended.
+const void* module_frame(const void* frame) noexcept;
+
 // The function of the program that a call was made from, or from a comprehension in it; null where its code cannot be
 // reached.
 const void* code_at(const Inquiry& inquiry, const trace::Position& position);
@@ -239,6 +244,7 @@ void find_result_moved(const Inquiry& inquiry, std::size_t operand);
 void find_twin(const Inquiry& inquiry, std::size_t operand);
 void find_handed_back(const Inquiry& inquiry, std::size_t operand);
 void find_array_beside(const Inquiry& inquiry, std::size_t operand);
+void find_came_through(const Inquiry& inquiry, std::size_t operand);
 void find_told_beside(const Inquiry& inquiry, std::size_t operand);
 void find_restored(const Inquiry& inquiry, std::size_t operand);
 

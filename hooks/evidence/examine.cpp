@@ -85,6 +85,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_twin(inquiry, k);
   find_handed_back(inquiry, k);
   find_module_twin(inquiry, k);
+  find_came_through(inquiry, k);
 }
 
 // Of the others, which are right, it helps to know where they come from.

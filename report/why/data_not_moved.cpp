@@ -101,6 +101,11 @@ std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& f
   if (drawn == nullptr || pair.odd.lineage.empty()) return std::nullopt;
   // What the loop's own function has made, it could have made where it should be.
   if (same_function(pair.odd.lineage.back().at, drawn->at) && drawn->at.function != "<module>") return std::nullopt;
+  // What an object of the program makes itself is no data: `Cache(n, device=None)`, whose caller could have said where.
+  const LineageStep& made = pair.odd.lineage.back();
+  const Evidence* stored = place_of(pair.odd, trace::EvidenceKind::attribute_set_at, finding);
+  const bool own = stored != nullptr && same_line(stored->at, made.at) && own_function(made.at) == "__init__";
+  if (own && evidence_of(pair.odd, trace::EvidenceKind::default_stands_at) != nullptr) return std::nullopt;
   const std::string batch = "`" + drawn->text + "`";
   return Explanation{
       cause_at(drawn->at, pair.odd,

@@ -17,9 +17,11 @@ bool is_method_of(const Frame& place, const std::string& type) {
   return function.size() > type.size() && function.starts_with(type) && function[type.size()] == '.';
 }
 
-// The statement of the failing function that gives it its name; null where that is a loop, or it came with the name.
+// The statement of the failing function that gives it, or what it is computed from in the failing line, its name; null
+// where that is a loop, or it came with the name.
 const Frame* named_at(const Operand& operand, const Finding& finding) {
   const Evidence* bound = place_of(operand, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr) bound = place_of(operand, trace::EvidenceKind::came_through_at, finding);
   const bool here = bound != nullptr && same_function(bound->at, *finding.where);
   return here && split_assignment(bound->at.statement()) ? &bound->at : nullptr;
 }

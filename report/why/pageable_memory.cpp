@@ -67,8 +67,7 @@ std::string pinned_at_factory(const Frame& made) {
   for (const ArgumentText& one : parts ? parts->arguments : std::vector<ArgumentText>()) {
     if (one.keyword != "pin_memory" || is_literal(one.text)) continue;
     return "Make it in pinned memory: `" + std::string(one.text) +
-           "`, which this line gives as `pin_memory`, is not "
-           "true. Let it be.";
+           "`, which this line gives as `pin_memory`, was not true.";
   }
   return "Make it in pinned memory: pass `pin_memory=True` in this line.";
 }

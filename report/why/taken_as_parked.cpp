@@ -86,6 +86,17 @@ bool makes_container(const Frame& place) {
   return std::ranges::any_of(kEmpty, [&](std::string_view made) { return assigned->value.find(made) != made.npos; });
 }
 
+// `kwargs = dict(self.kept)`: the first variable that it came through since it was parked; null without one.
+const Frame* came_out_at(const Operand& operand, const Frame& parked, const Finding& finding) {
+  const Frame* place = nullptr;
+  for (const Evidence& one : operand.evidence) {
+    const bool variable = one.kind == trace::EvidenceKind::came_through_at && one.text.find('.') == std::string::npos;
+    if (!variable || !is_changeable(one.at, finding) || makes_container(one.at)) continue;
+    if (is_apart(one.at, parked, operand) && split_assignment(one.at.statement())) place = &one.at;
+  }
+  return place;
+}
+
 // The first line that makes something of it; else the one that gets it, or is given it.
 const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding& finding) {
   if (is_weight(operand)) {
@@ -117,6 +128,7 @@ const Frame* taken_at(const Operand& operand, const Frame& parked, const Finding
     if (evidence.kind == trace::EvidenceKind::bound_at && usable) break;
   }
   if (place != nullptr) return place;
+  if (const Frame* out = came_out_at(operand, parked, finding)) return out;
   return is_changeable(*finding.where, finding) ? &*finding.where : nullptr;
 }
 

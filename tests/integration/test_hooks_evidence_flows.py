@@ -310,3 +310,56 @@ attempt(model, gpu(2, 3))
 def test_the_line_that_puts_a_part_into_a_moved_model_is_told(run_python):
     evidence = Evidence(run_python(PARTS, sim=1), PARTS)
     assert evidence.of("late", "module-put-at") == [("put", "Net.head")]
+
+
+WAYS = PROLOGUE + """
+class Kept:
+    def __init__(self):
+        self.kept = {}
+
+    def park(self, **values):
+        self.kept = {name: value.cpu() for name, value in values.items()}  # @kept
+
+    def use(self, work):
+        kwargs = dict(self.kept)  # @kwargs
+        return work(**kwargs)
+
+
+def times(value, scale):
+    part = value[:2]  # @part
+    return part.abs() * scale  # @temporary
+
+
+def of_arguments():
+    keeper = Kept()
+    keeper.park(value=gpu())
+    keeper.use(lambda value: gpu() + value)  # @parked
+
+
+def of_temporary():
+    rows = [torch.ones(3)]  # @rows
+    for row in rows:  # @row
+        times(row, scale=gpu(2))
+
+
+def of_other_device():
+    table, index = gpu(), torch.zeros(1, dtype=torch.long)
+    moved = index.to(table.device)
+    fresh = torch.ones(1)  # @fresh
+    table[moved] + fresh  # @fresh used
+
+
+attempt(of_arguments)
+attempt(of_temporary)
+attempt(of_other_device)
+"""
+
+
+def test_what_hands_a_value_on_without_an_operator_leads_to_the_failing_line(run_python):
+    evidence = Evidence(run_python(WAYS, sim=1), WAYS)
+    assert evidence.of("parked", "came-through-at")[:1] == [("kwargs", "kwargs")]
+    assert ("kept", "self.kept") in evidence.of("parked", "came-through-at")
+    assert evidence.of("temporary", "came-through-at") == [("part", "part"), ("rows", "rows")]
+    assert evidence.of("temporary", "bound-at") == [("row", "row")]
+    through = evidence.of("fresh used", "came-through-at")
+    assert through == [] and evidence.of("fresh used", "bound-at") == [("fresh", "fresh")]

@@ -205,6 +205,28 @@ TEST_CASE("Calls that led to an operand's origin stand below it, but for those o
   CHECK_THAT(render_finding(finding, kPlain), Contains("  \u25b8   called  model.py:40"));
 }
 
+TEST_CASE("Variables that a value came through stand above its history, each line once, and none that is not certain") {
+  Finding finding = samples::plain_attribute();
+  Operand& odd = finding.operands[1];
+  const auto through = [&odd](int number, const char* source, const char* name) {
+    odd.evidence.push_back({trace::EvidenceKind::came_through_at, call_at_line(number, source), name});
+  };
+  odd.evidence.clear();
+  through(50, "    bias = kept[0]", "bias");
+  through(48, "    kept = dict(self.kept)", "kept");
+  through(60, "    self.kept = {}", "self.kept");
+  through(61, "    self.kept = moved", "self.kept");
+  odd.evidence.push_back({trace::EvidenceKind::bound_at, call_at_line(50, "    bias = kept[0]"), "bias"});
+  const std::string text = render_finding(finding, kPlain);
+  const std::size_t bias = text.find("through  model.py:50  bias = kept[0]\n");
+  const std::size_t kept = text.find("through  model.py:48  kept = dict(self.kept)\n");
+  REQUIRE(kept != text.npos);
+  CHECK(bias < kept);
+  CHECK(kept < text.find("created"));
+  CHECK(text.find("model.py:50  bias", bias + 12) == text.npos);
+  CHECK_THAT(text, !Contains("self.kept ="));
+}
+
 TEST_CASE("A line that a comprehension stands in is shown once as a call, however many functions it is") {
   Finding finding = samples::plain_attribute();
   LineageStep& origin = finding.operands[1].lineage.back();

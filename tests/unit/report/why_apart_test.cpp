@@ -288,5 +288,26 @@ TEST_CASE("Entries of a list that a spread model makes of what came from outside
   CHECK(cause_line(explained(finding)) == 28);
 }
 
+// `picked = logits[keep != 0]`
+TEST_CASE(
+    "What a spread model takes from outside under a name is to be brought over there, also for a temporary of it") {
+  Finding finding = add("keep != 0", NameKind::temporary);
+  odd(finding).device = "cuda:1";
+  odd(finding).lineage = {derived(line(30, "Net.forward", "        picked = logits[keep != 0]", "keep != 0"), "cuda:1"),
+                          moved(line(40, "<module>", "mask = mask.to(dev)"), "cuda:1"),
+                          created(line(39, "<module>", "mask = torch.ones(4)"))};
+  wanted(finding).lineage = {derived(line(27, "Net.forward", "        logits = self.out(x)"), "cuda:0"),
+                             created(kWeight, "cuda:0")};
+  find(odd(finding), EvidenceKind::model_spread, {}, "Net");
+  find(odd(finding), EvidenceKind::came_through_at, line(29, "Net.forward", "        keep = mask[..., 1:]"), "keep");
+  CHECK(explained(finding).rule == "inside_spread_model");
+  CHECK(cause_line(explained(finding)) == 29);
+
+  SECTION("not where another function gave it the name") {
+    odd(finding).evidence.back().at.function = "Other.forward";
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report

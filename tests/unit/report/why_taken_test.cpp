@@ -179,5 +179,27 @@ TEST_CASE("A list of numbers on a device is stacked, and not read one by one") {
   }
 }
 
+// `return pipe(latents, **kwargs)`, of a dictionary that was made of what the object keeps.
+TEST_CASE("What was parked is brought back where a variable takes it out, through which a call was given it") {
+  Finding finding = add("embeds");
+  odd(finding).lineage = {moved(line(12, "Processor.park", "        self.kept = {k: v.cpu() for k, v in kept}"), "cpu"),
+                          created(line(9, "Processor.encode", "        return torch.ones(4, device=dev)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::came_through_at, line(20, "Processor.refine", "        kwargs = dict(self.kept)"),
+       "kwargs");
+  find(odd(finding), EvidenceKind::came_through_at,
+       line(12, "Processor.park", "        self.kept = {k: v.cpu() for k, v in kept}"), "self.kept");
+  CHECK(explained(finding).rule == "taken_as_parked");
+  CHECK(cause_line(explained(finding)) == 20);
+
+  SECTION("not where that made the container") {
+    odd(finding).evidence.front().at.source = "        kwargs = dict()";
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+  SECTION("not where the same function parks it") {
+    odd(finding).evidence.front().at.function = "Processor.park";
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report

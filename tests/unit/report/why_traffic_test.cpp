@@ -85,7 +85,7 @@ TEST_CASE("A factory that is told whether to pin is not told to be told") {
               "aten::empty")};
   CHECK(rule_of(finding) == "pageable_memory");
   CHECK(cause_line(explained(finding)) == 23);
-  CHECK_THAT(explained(finding).fix->text, Contains("`pin`, which this line gives as `pin_memory`, is not true"));
+  CHECK_THAT(explained(finding).fix->text, Contains("`pin`, which this line gives as `pin_memory`, was not true"));
 
   odd(finding).lineage.front().at = line(23, "Runner.__init__", "        self.rows = torch.empty(n)", "torch.empty(n)");
   CHECK_THAT(explained(finding).fix->text, Contains("pass `pin_memory=True` in this line"));

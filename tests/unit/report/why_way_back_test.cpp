@@ -41,6 +41,17 @@ TEST_CASE("What a loop draws is moved behind the loop's line, where no variable 
     odd(finding).evidence.back().at.function = "train";
     CHECK(cause_line(explained(finding)) == 11);
   }
+  SECTION("not what an object keeps that was made with a device left at its default") {
+    const Frame made = line(12, "Cache.__init__", "        self.offset = torch.zeros(1, device=device)");
+    odd(finding).lineage = {called_by(created(made), {line(36, "main", "caches = [Cache(n) for n in sizes]")})};
+    find(odd(finding), EvidenceKind::attribute_set_at, made, "Cache.offset");
+    find(odd(finding), EvidenceKind::device_from, line(36, "main", "caches = [Cache(n) for n in sizes]"),
+         "device=None");
+    CHECK(rule_of(finding) == "data_not_moved");
+    find(odd(finding), EvidenceKind::default_stands_at,
+         line(9, "Cache.__init__", "    def __init__(self, n, device=None):"));
+    CHECK(cause_line(explained(finding)) == 36);
+  }
 }
 
 TEST_CASE("State that was sent away comes back under a condition that is too narrow") {

@@ -1,0 +1,183 @@
+// The variables that a value came through on its way to the operator: what the failing expression names, what those
+// were assigned from, and what the calls that wait gave for arguments. Between operators a value is handed on by
+// assignments, containers and calls which make nothing, so that no history knows of them.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hooks/evidence/call_frames.h"
+#include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
+#include "hooks/names/object_search.h"
+#include "hooks/operators/tensor_facts.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/variable_stores.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_names.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::size_t kMaxUses = 48;
+constexpr std::size_t kMaxLines = 10;
+constexpr std::size_t kMaxStores = 3;       // of one variable: more than that tell nobody anything
+constexpr std::size_t kMaxAttributes = 12;  // each is looked for in all code of the program
+
+// What a function that runs has by a name when it has come to an instruction.
+struct Use {
+  const void* frame;
+  int offset;
+  std::string name;
+};
+
+class CameThrough {
+ public:
+  CameThrough(const Inquiry& inquiry, std::size_t operand)
+      : inquiry_(inquiry), operand_(operand), device_(inquiry.operands[operand].device) {
+    trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
+    for (int steps = 0; node.how == trace::How::derived && steps < 2 * int{trace::kMaxLineageDepth}; ++steps) {
+      node = runtime.recorder->lineage(node.parent);
+    }
+    arrival_ = call_frames(runtime.recorder->site(node.site).user, node.calls);
+  }
+
+  void begin(const void* frame, std::string_view expression) { use_names(frame, offset_in(frame), expression); }
+
+  void follow() {
+    for (std::size_t k = 0; k < uses_.size() && k < kMaxUses && lines_ < kMaxLines; ++k) {
+      const Use use = uses_[k];
+      follow(use);
+    }
+  }
+
+ private:
+  static int offset_in(const void* frame) { return frame_instruction(frame, frame_code(frame)); }
+
+  void use_names(const void* frame, int offset, std::string_view expression) {
+    for (const std::string& path : paths_of_variables(expression)) {
+      std::string name = path.substr(0, path.find('.'));
+      follow_attribute(frame, path);
+      if (name == "self" || name == "cls") continue;
+      const auto same = [&](const Use& use) { return use.frame == frame && use.offset == offset && use.name == name; };
+      if (std::ranges::none_of(uses_, same)) uses_.push_back({frame, offset, std::move(name)});
+    }
+  }
+
+  // Where the last attribute of a path is stored.
+  void follow_attribute(const void* frame, const std::string& path) {
+    const std::size_t dot = path.rfind('.');
+    if (dot == path.npos || attributes_ == kMaxAttributes) return;
+    const void* holder = object_behind(frame, path.substr(0, dot));
+    if (holder == nullptr) return;
+    WrittenLink link(std::string_view(path).substr(dot));
+    visit_links(const_cast<void*>(holder), link);
+    if (link.object() == nullptr || !may_lead_here(link.object())) return;
+    ++attributes_;
+    const auto stores = attribute_stores(inquiry_, holder, link.found().name);
+    if (stores.size() > kMaxStores) return;
+    for (const Candidate& one : stores) add(one.at, path);
+  }
+
+  // What a value may come through: a tensor on the operand's device, an array, a container or an object of the program.
+  bool may_lead_here(const void* object) const {
+    if (const c10::TensorImpl* tensor = inquiry_.search.tensor_at(object)) return device_slot_of(tensor) == device_;
+    return leads_on(object) && !is_torch_module(object) && function_behind(object) == nullptr &&
+           type_name(object) != "module";
+  }
+
+  void follow(const Use& use) {
+    const auto place = variable_place(use.frame, use.name);
+    if (!place || place->link.name == nullptr || !may_lead_here(place->object)) return;
+    const void* code = frame_code(use.frame);
+    if (place->link.kind == LinkKind::global && !is_module_body(code)) return follow_global(use);
+    const ReachingStores stores = stores_reaching(ByteCode(code), use.offset, place->link.name);
+    if (stores.offsets.size() > kMaxStores) return;
+    for (const int offset : stores.offsets) follow_store(use, code, offset);
+    if (stores.from_start) follow_argument(use);
+  }
+
+  void follow_global(const Use& use) {
+    const void* body = module_frame(use.frame);
+    if (body != nullptr) use_names(body, offset_in(body), use.name);
+  }
+
+  void follow_store(const Use& use, const void* code, int offset) {
+    const trace::Position at = position_of(code, offset);
+    add(at, use.name);
+    if (is_arrival(at)) return;
+    const SourceLines lines(files_.whole(at.file));
+    use_names(use.frame, offset, assigned_text(statement_at(lines, at.line)));
+  }
+
+  void follow_argument(const Use& use) {
+    const void* caller = caller_of(use.frame);
+    if (caller == nullptr || !has_named_argument(frame_code(use.frame), use.name)) return;
+    if (const auto handed = given_by(files_, caller, use.frame, use.name)) {
+      return use_names(caller, offset_in(caller), handed->text);
+    }
+    // `f(*parts, **options)`
+    const trace::Position at = waits_at(caller);
+    const auto call = call_text(code_text(SourceLines(files_.whole(at.file)), at));
+    if (!call) return;
+    for (const std::string& argument : call->arguments) {
+      if (argument.starts_with('*')) use_names(caller, offset_in(caller), argument);
+    }
+  }
+
+  // Where it was made, or came to its device: what that was made from is another matter.
+  bool is_arrival(const trace::Position& at) const {
+    return std::ranges::any_of(arrival_, [&at](const trace::Position& one) { return same_line(one, at); });
+  }
+
+  void add(const trace::Position& at, std::string_view name) {
+    const trace::Position failing = waits_at(program_frame(inquiry_.innermost));
+    const auto known = [&](const trace::EvidenceRecord& one) {
+      return one.operand == operand_ && one.kind == trace::EvidenceKind::bound_at && same_line(one.at, at);
+    };
+    if (same_line(failing, at) || std::ranges::any_of(inquiry_.found.records(), known)) return;
+    inquiry_.found.add(trace::EvidenceKind::came_through_at, operand_, at, name);
+    ++lines_;
+  }
+
+  const Inquiry& inquiry_;
+  const std::size_t operand_;
+  const trace::DeviceSlot device_;
+  SourceFiles files_;
+  std::vector<trace::Position> arrival_;
+  std::vector<Use> uses_;
+  std::size_t lines_ = 0;
+  std::size_t attributes_ = 0;
+};
+
+// What the failing line, or the call that it makes into torch, is given there.
+std::string failing_text(const void* frame) {
+  const void* code = frame_code(frame);
+  const trace::Position at = position_of(code, frame_instruction(frame, code), Columns::of_all);
+  SourceFiles files;
+  const SourceLines lines(files.whole(at.file));
+  std::string text = code_text(lines, at);
+  return text.empty() ? statement_at(lines, at.line) : text;
+}
+
+}  // namespace
+
+void find_came_through(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  if (frame == nullptr) return;
+  CameThrough way(inquiry, operand);
+  const std::string_view name = runtime.recorder->string(inquiry.operands[operand].name);
+  const std::string variable(name.substr(0, end_of_name(name, 0)));
+  const bool named = !variable.empty() && variable != "self" && variable_named(frame, variable) != nullptr;
+  way.begin(frame, named ? name : failing_text(frame));
+  way.follow();
+}
+
+}  // namespace devsan::hooks
