@@ -466,10 +466,11 @@ void note_outside_reader(const at::Tensor& tensor) noexcept {
   if (is_pinned(target)) pending_copies.give_away(begin_of(target));
 }
 
-// The simulation's own copies touch memory, too, which is an operator's doing.
+// The simulation's own copies touch memory, too, which is an operator's doing, also on the threads that OpenMP shares a
+// large one out to. None of those runs Python.
 void note_host_touch(const void* address, bool writes) noexcept {
   ThreadState& state = thread_state();
-  if (state.busy || state.depth != 0 || !runtime.recorder->active()) return;
+  if (state.busy || state.depth != 0 || !runtime.recorder->active() || python_thread(state) == nullptr) return;
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
   const auto hit = pending_copies.hit_by_touch(address, writes);
   if (!hit) return;

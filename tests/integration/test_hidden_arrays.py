@@ -159,6 +159,25 @@ def test_a_forked_child_may_use_what_a_copy_of_its_parent_is_at_work_on(run_pyth
     assert result.loud() == []
 
 
+def test_copies_in_order_into_one_large_array_are_no_race_on_any_number_of_threads(run_python):
+    source = """
+    import torch
+
+    torch.set_num_threads(4)
+    count = 1 << 22
+    host = torch.zeros(count, pin_memory=True)
+    array = host.numpy()
+    for k in range(3):
+        host.copy_(torch.full((count,), float(k), device="cuda"), non_blocking=True)
+        host.copy_(torch.full((count,), float(k), device="cuda", dtype=torch.float64), non_blocking=True)
+    torch.cuda.synchronize()
+    print(array.sum() / count)
+    """
+    result = run_python(source, sim=1, options=["--quiet"])
+    assert (result.status, result.stdout, result.stderr) == (0, "2.0\n", "")
+    assert result.loud() == []
+
+
 def test_threads_that_use_an_array_at_once_all_go_on(run_python):
     source = """
     import threading
