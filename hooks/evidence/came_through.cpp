@@ -10,6 +10,7 @@
 #include "hooks/evidence/call_frames.h"
 #include "hooks/evidence/evidence.h"
 #include "hooks/names/named_objects.h"
+#include "hooks/names/names.h"
 #include "hooks/names/object_search.h"
 #include "hooks/operators/tensor_facts.h"
 #include "hooks/origins/sites.h"
@@ -157,26 +158,17 @@ class CameThrough {
   std::size_t attributes_ = 0;
 };
 
-// What the failing line, or the call that it makes into torch, is given there.
-std::string failing_text(const void* frame) {
-  const void* code = frame_code(frame);
-  const trace::Position at = position_of(code, frame_instruction(frame, code), Columns::of_all);
-  SourceFiles files;
-  const SourceLines lines(files.whole(at.file));
-  std::string text = code_text(lines, at);
-  return text.empty() ? statement_at(lines, at.line) : text;
-}
-
 }  // namespace
 
 void find_came_through(const Inquiry& inquiry, std::size_t operand) {
   const void* frame = program_frame(inquiry.innermost);
   if (frame == nullptr) return;
+  const trace::OperandRecord& record = inquiry.operands[operand];
+  SourceFiles files;
+  std::string text(runtime.recorder->string(record.name));
+  if (text.empty()) text = text_of_temporary(record, inquiry.site, files);
   CameThrough way(inquiry, operand);
-  const std::string_view name = runtime.recorder->string(inquiry.operands[operand].name);
-  const std::string variable(name.substr(0, end_of_name(name, 0)));
-  const bool named = !variable.empty() && variable != "self" && variable_named(frame, variable) != nullptr;
-  way.begin(frame, named ? name : failing_text(frame));
+  way.begin(frame, text);
   way.follow();
 }
 

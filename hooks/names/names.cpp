@@ -75,19 +75,24 @@ void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> reco
   }
 }
 
-void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept {
+std::string_view text_of_temporary(const trace::OperandRecord& operand, trace::SiteId site,
+                                   SourceFiles& files) noexcept {
+  if (operand.lineage == trace::LineageId::none) return {};
+  const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
+  if (maker == site) return {};  // made inside of what failed, by a kernel or a script
   const trace::Position here = runtime.recorder->site(site).user;
+  const trace::Position made = runtime.recorder->site(maker).user;
+  return made.file == here.file && made.function == here.function ? files.part(made) : std::string_view();
+}
+
+void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept {
   SourceFiles files;
   for (trace::OperandRecord& operand : records) {
     constexpr unsigned kUnnamed = trace::kGenerator | trace::kDeviceArgument | trace::kWrappedNumber;
     if (operand.name != trace::StringId::none || (operand.flags & kUnnamed) != 0) continue;
     operand.name_kind = trace::NameKind::temporary;
-    if (operand.lineage == trace::LineageId::none) continue;
-    const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
-    if (maker == site) continue;  // made inside of what failed, by a kernel or a script
-    const trace::Position made = runtime.recorder->site(maker).user;
-    if (made.file != here.file || made.function != here.function) continue;
-    operand.name = runtime.recorder->intern_string(files.part(made));
+    const std::string_view text = text_of_temporary(operand, site, files);
+    if (!text.empty()) operand.name = runtime.recorder->intern_string(text);
   }
 }
 

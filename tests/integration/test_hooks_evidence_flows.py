@@ -349,9 +349,19 @@ def of_other_device():
     table[moved] + fresh  # @fresh used
 
 
+class Store:
+    def __init__(self):
+        self.rows = torch.ones(4)  # @rows of store
+
+    def draw(self):
+        chosen = torch.zeros(2, dtype=torch.long)
+        return self.rows[chosen.to("cuda")]  # @drawn
+
+
 attempt(of_arguments)
 attempt(of_temporary)
 attempt(of_other_device)
+attempt(Store().draw)
 """
 
 
@@ -361,5 +371,6 @@ def test_what_hands_a_value_on_without_an_operator_leads_to_the_failing_line(run
     assert ("kept", "self.kept") in evidence.of("parked", "came-through-at")
     assert evidence.of("temporary", "came-through-at") == [("part", "part"), ("rows", "rows")]
     assert evidence.of("temporary", "bound-at") == [("row", "row")]
+    assert evidence.of("drawn", "came-through-at") == [("rows of store", "self.rows")]
     through = evidence.of("fresh used", "came-through-at")
     assert through == [] and evidence.of("fresh used", "bound-at") == [("fresh", "fresh")]
