@@ -65,6 +65,10 @@ std::string_view base_name(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
+bool same_line(const Frame& one, const Frame& other) {
+  return one.line == other.line && one.file == other.file;
+}
+
 std::string short_place(const Frame& frame) {
   return std::string(base_name(frame.file)) + ":" + std::to_string(frame.line);
 }

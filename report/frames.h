@@ -25,4 +25,6 @@ std::string_view base_name(std::string_view path);
 // "stage3.py:2117"
 std::string short_place(const Frame& frame);
 
+bool same_line(const Frame& one, const Frame& other);
+
 }  // namespace devsan::report

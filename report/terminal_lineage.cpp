@@ -37,9 +37,9 @@ bool is_at(const std::optional<RootCause>& cause, const Frame& place) {
 std::vector<Group> groups_of(const Operand& operand, const std::optional<RootCause>& cause) {
   std::vector<Group> groups;
   for (const LineageStep& step : operand.lineage) {
-    const bool same_line = !groups.empty() && groups.back().step->at.file == step.at.file &&
-                           groups.back().step->at.line == step.at.line && groups.back().step->device == step.device;
-    if (same_line) {
+    const bool goes_on =
+        !groups.empty() && same_line(groups.back().step->at, step.at) && groups.back().step->device == step.device;
+    if (goes_on) {
       ++groups.back().steps;
       if (tells_more(step, *groups.back().step)) groups.back().step = &step;
     } else {
@@ -80,7 +80,7 @@ std::string how_of(const LineageStep& step, const std::string& device) {
 std::string code_of(const LineageStep& step, const Finding& finding) {
   const Frame& at = step.at;
   if (at.source.empty()) return step.op;
-  const bool failing = finding.where && finding.where->file == at.file && finding.where->line == at.line;
+  const bool failing = finding.where && same_line(*finding.where, at);
   const bool has_columns = at.column >= 0 && at.end_line == at.line && at.column < at.end_column &&
                            static_cast<std::size_t>(at.end_column) <= at.source.size();
   if (!failing || !has_columns) return bare_source(at.source);
@@ -94,7 +94,7 @@ std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding&
   std::vector<const Frame*> calls;
   const Frame* last = &step.at;
   for (const Frame& call : step.calls) {
-    const auto is_call = [&](const Frame& frame) { return frame.file == call.file && frame.line == call.line; };
+    const auto is_call = [&](const Frame& frame) { return same_line(frame, call); };
     if (std::ranges::any_of(finding.stack, is_call) || calls.size() == kShownCalls) break;
     if (!is_call(*last)) calls.push_back(&call);
     last = &call;
@@ -105,15 +105,12 @@ std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding&
 // The variables by which it came to the failing line, as far as no step of its history stands there.
 std::vector<const Frame*> ways_of(const Operand& operand) {
   std::vector<const Frame*> ways;
-  const auto is_at = [](const Frame& one, const Frame& other) {
-    return one.file == other.file && one.line == other.line;
-  };
   for (const Evidence& one : operand.evidence) {
-    const auto is_step = [&](const LineageStep& step) { return is_at(step.at, one.at); };
-    const auto is_way = [&](const Frame* way) { return is_at(*way, one.at); };
+    const auto is_step = [&](const LineageStep& step) { return same_line(step.at, one.at); };
+    const auto is_way = [&](const Frame* way) { return same_line(*way, one.at); };
     const bool through = one.kind == trace::EvidenceKind::came_through_at || one.kind == trace::EvidenceKind::bound_at;
     const auto is_other = [&](const Evidence& other) {
-      return other.kind == one.kind && other.text == one.text && !is_at(other.at, one.at);
+      return other.kind == one.kind && other.text == one.text && !same_line(other.at, one.at);
     };
     const bool alone = std::ranges::none_of(operand.evidence, is_other);
     if (!through || !alone || one.at.file.empty() || std::ranges::any_of(operand.lineage, is_step)) continue;

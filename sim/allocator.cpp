@@ -17,6 +17,7 @@
 #include "sim/devices.h"
 #include "sim/guarded_pages.h"
 #include "sim/host_faults.h"
+#include "sim/pages.h"
 #include "sim/pinned_pages.h"
 
 namespace devsan::sim {
@@ -32,10 +33,6 @@ constexpr std::size_t kSmallRequest = std::size_t{1} << 20;
 constexpr std::size_t kSmallSegment = std::size_t{2} << 20;
 constexpr std::size_t kLargeSegment = std::size_t{20} << 20;
 constexpr std::size_t kLargeRequest = std::size_t{10} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 std::string format_size(std::size_t bytes) {
   char text[32];
@@ -332,11 +329,8 @@ class PinnedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return {nullptr, c10::DeviceType::CPU};
-    std::size_t room = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes;
-    const std::size_t whole = room - kPageBytes;
-    c10::DataPtr host = c10::GetCPUAllocator()->allocate(room);
-    void* data = host.get();
-    std::align(kPageBytes, whole, data, room);
+    c10::DataPtr host = c10::GetCPUAllocator()->allocate(round_up(bytes, kPageBytes) + kPageBytes);
+    void* data = reinterpret_cast<void*>(round_up(reinterpret_cast<std::uintptr_t>(host.get()), kPageBytes));
     auto block = std::make_unique<PinnedBlock>(PinnedBlock{std::move(host), data, bytes});
     pinned_ranges().add(data, bytes, 0);
     if (pinned_total != nullptr) pinned_total->fetch_add(bytes, std::memory_order_relaxed);

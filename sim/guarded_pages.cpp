@@ -15,6 +15,8 @@
 #include <set>
 #include <vector>
 
+#include "sim/pages.h"
+
 namespace devsan::sim {
 
 // Never freed, only used again: a signal handler may look at one at any time.
@@ -33,7 +35,6 @@ std::atomic<bool> pages_are_guarded{false};
 
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 // A tensor takes whole pages, and holes cannot be filled by what is larger.
 constexpr std::size_t kSpacePerByte = 4;
 constexpr std::size_t kMostSpace = std::size_t{1} << 44;
@@ -47,7 +48,7 @@ std::atomic<bool> g_gave_up{false};  // all pages are open
 void (*g_say)(const char*) = nullptr;
 
 std::size_t pages_for(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) / kPageBytes;
+  return round_up(bytes, kPageBytes) / kPageBytes;
 }
 
 void* reserve(std::size_t bytes, int protection) noexcept {

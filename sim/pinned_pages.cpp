@@ -10,6 +10,7 @@
 
 #include "sim/allocator.h"
 #include "sim/host_faults.h"
+#include "sim/pages.h"
 
 namespace devsan::sim {
 namespace {
@@ -25,10 +26,6 @@ constexpr std::size_t kBlocks = 64;  // the hooks follow 62 copies
 std::array<Block, kBlocks> g_blocks;
 std::mutex g_lock;
 std::atomic<const DeviceWatch*>* g_watch = nullptr;
-
-std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 bool open_block(Block& block, char* begin) noexcept {
   const bool closed = block.closed.exchange(false);
@@ -84,12 +81,12 @@ bool close(const void* memory, std::uint64_t begin, std::uint64_t end, bool for_
   if (block == nullptr) return false;
   if (block->begin.load() != block_begin) {
     block->begin.store(nullptr, std::memory_order_release);
-    block->bytes.store(whole_pages(bytes));
+    block->bytes.store(round_up(bytes, kPageBytes));
     block->begin.store(block_begin, std::memory_order_release);
   }
   const std::uint64_t first = begin / kPageBytes * kPageBytes;
   block->closed.store(true);
-  return mprotect(block_begin + first, whole_pages(end) - first, for_writes ? PROT_READ : PROT_NONE) == 0;
+  return mprotect(block_begin + first, round_up(end, kPageBytes) - first, for_writes ? PROT_READ : PROT_NONE) == 0;
 }
 
 constexpr PinnedPages kPinnedPages{&close, &open};

@@ -5,13 +5,9 @@
 // What is said to be safe in a signal handler takes no lock and allocates nothing.
 #pragma once
 
-#include <cstddef>
-
 #include "preload/hooks_abi.h"
 
 namespace devsan::sim {
-
-inline constexpr std::size_t kPageBytes = 4096;
 
 // Lets the hooks close pages (PinnedPages). Called at most once, before anything is pinned.
 void offer_pinned_pages(const HostServices& host);

@@ -1,5 +1,6 @@
 // Where the variable that an operand goes by got its value.
 #include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/byte_code.h"
@@ -115,26 +116,6 @@ void leave_out_running_statement(std::vector<Candidate>& candidates, const Inqui
   });
 }
 
-// A variable of a frame, or else a global one that it sees.
-class NamedVariable final : public LinkVisitor {
- public:
-  NamedVariable(const void* frame, std::string_view name) : frame_(frame), name_(name) {
-    visit_frame(frame, false, *this);
-    if (!place_) visit_frame(frame, true, *this);
-  }
-  const std::optional<Place>& place() const { return place_; }
-  bool link(const Link& link, void* object) override {
-    if (link.name == nullptr || text_of(link.name) != name_) return true;
-    place_ = Place{object, link, 0, 0, frame_};
-    return false;
-  }
-
- private:
-  const void* frame_;
-  const std::string_view name_;
-  std::optional<Place> place_;
-};
-
 }  // namespace
 
 const void* module_frame(const void* frame) noexcept {
@@ -143,10 +124,6 @@ const void* module_frame(const void* frame) noexcept {
     if (runs_python(frame) && globals_of(frame) == globals && is_module_body(frame_code(frame))) return frame;
   }
   return nullptr;
-}
-
-std::optional<Place> variable_place(const void* frame, std::string_view name) {
-  return NamedVariable(frame, name).place();
 }
 
 std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,

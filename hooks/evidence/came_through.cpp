@@ -11,8 +11,8 @@
 #include "hooks/evidence/evidence.h"
 #include "hooks/names/named_objects.h"
 #include "hooks/names/names.h"
-#include "hooks/names/object_search.h"
 #include "hooks/operators/tensor_facts.h"
+#include "hooks/origins/lineage_nodes.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/python_frames.h"
@@ -43,16 +43,18 @@ class CameThrough {
  public:
   CameThrough(const Inquiry& inquiry, std::size_t operand)
       : inquiry_(inquiry), operand_(operand), device_(inquiry.operands[operand].device) {
-    trace::LineageNode node = runtime.recorder->lineage(inquiry.operands[operand].lineage);
-    for (int steps = 0; node.how == trace::How::derived && steps < 2 * int{trace::kMaxLineageDepth}; ++steps) {
-      node = runtime.recorder->lineage(node.parent);
-    }
-    arrival_ = call_frames(runtime.recorder->site(node.site).user, node.calls);
+    trace::LineageNode arrival{};
+    visit_steps(inquiry.operands[operand].lineage, [&arrival](const trace::LineageNode& node) {
+      arrival = node;
+      return node.how == trace::How::derived;
+    });
+    arrival_ = call_frames(runtime.recorder->site(arrival.site).user, arrival.calls);
   }
 
-  void begin(const void* frame, std::string_view expression) { use_names(frame, offset_in(frame), expression); }
-
-  void follow() {
+  // From an expression of the frame that failed.
+  void follow(const void* frame, std::string_view expression) {
+    failing_ = waits_at(frame);
+    use_names(frame, offset_in(frame), expression);
     for (std::size_t k = 0; k < uses_.size() && k < kMaxUses && lines_ < kMaxLines; ++k) {
       const Use use = uses_[k];
       follow(use);
@@ -139,11 +141,10 @@ class CameThrough {
   }
 
   void add(const trace::Position& at, std::string_view name) {
-    const trace::Position failing = waits_at(program_frame(inquiry_.innermost));
     const auto known = [&](const trace::EvidenceRecord& one) {
       return one.operand == operand_ && one.kind == trace::EvidenceKind::bound_at && same_line(one.at, at);
     };
-    if (same_line(failing, at) || std::ranges::any_of(inquiry_.found.records(), known)) return;
+    if (same_line(failing_, at) || std::ranges::any_of(inquiry_.found.records(), known)) return;
     inquiry_.found.add(trace::EvidenceKind::came_through_at, operand_, at, name);
     ++lines_;
   }
@@ -152,6 +153,7 @@ class CameThrough {
   const std::size_t operand_;
   const trace::DeviceSlot device_;
   SourceFiles files_;
+  trace::Position failing_{};
   std::vector<trace::Position> arrival_;
   std::vector<Use> uses_;
   std::size_t lines_ = 0;
@@ -167,9 +169,7 @@ void find_came_through(const Inquiry& inquiry, std::size_t operand) {
   SourceFiles files;
   std::string text(runtime.recorder->string(record.name));
   if (text.empty()) text = text_of_temporary(record, inquiry.site, files);
-  CameThrough way(inquiry, operand);
-  way.begin(frame, text);
-  way.follow();
+  CameThrough(inquiry, operand).follow(frame, text);
 }
 
 }  // namespace devsan::hooks

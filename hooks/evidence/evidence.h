@@ -117,8 +117,6 @@ Bindings bindings_at(const Inquiry& inquiry, std::size_t operand, const Place& r
 std::optional<Binding> binding_of(const Inquiry& inquiry, std::size_t operand, const void* frame,
                                   std::string_view variable);
 
-// A variable of a frame, or else a global one that it sees, as a root of the search; none where there is none.
-std::optional<Place> variable_place(const void* frame, std::string_view name);
 // The frame that runs the body of the module that `frame` belongs to; null where that has ended.
 const void* module_frame(const void* frame) noexcept;
 

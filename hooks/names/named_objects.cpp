@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "hooks/names/object_search.h"
 #include "hooks/python/code_api.h"
 #include "hooks/source/python_text.h"
 
@@ -36,13 +35,18 @@ std::string with_value(const void* frame, const std::string& step) {
 
 }  // namespace
 
+std::optional<Place> variable_place(const void* frame, std::string_view name) {
+  for (const bool globals : {false, true}) {
+    WrittenLink variable(name);
+    visit_frame(frame, globals, variable);
+    if (variable.object() != nullptr) return Place{variable.object(), variable.found(), 0, 0, frame};
+  }
+  return std::nullopt;
+}
+
 void* variable_named(const void* frame, std::string_view name) {
-  WrittenLink local(name);
-  visit_frame(frame, false, local);
-  if (local.object() != nullptr) return local.object();
-  WrittenLink global(name);
-  visit_frame(frame, true, global);
-  return global.object();
+  const auto place = variable_place(frame, name);
+  return place ? place->object : nullptr;
 }
 
 std::size_t end_of_name(std::string_view text, std::size_t begin) {

@@ -3,11 +3,16 @@
 // With the GIL (PythonSection); runs no code of the program. May throw std::bad_alloc.
 #pragma once
 
+#include <optional>
 #include <string_view>
+
+#include "hooks/names/object_search.h"
 
 namespace devsan::hooks {
 
-// A variable of a frame, or else a global one that it sees; borrowed, and null where there is none.
+// A variable of a frame, or else a global one that it sees, as a root of a search; none where there is none.
+std::optional<Place> variable_place(const void* frame, std::string_view name);
+// What it is bound to; borrowed, and null where there is none.
 void* variable_named(const void* frame, std::string_view name);
 
 // The name at the start of a text ends here.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "hooks/source/python_keywords.h"
 #include "trace/words.h"
 
 namespace devsan::hooks {
@@ -15,12 +16,6 @@ using trace::is_word;
 constexpr std::size_t kMaxParts = 48;
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kNowhere = std::string_view::npos;
-
-// Of what stands before a bracket, these call nothing.
-constexpr std::array<std::string_view, 32> kKeywords = {
-    "and",  "as",       "assert",  "async", "await", "break",  "class", "continue", "def",  "del",  "elif",
-    "else", "except",   "finally", "for",   "from",  "global", "if",    "import",   "in",   "is",   "lambda",
-    "not",  "nonlocal", "or",      "pass",  "raise", "return", "try",   "while",    "with", "yield"};
 
 // These run code that their text does not have, or some in another order.
 constexpr std::array<std::string_view, 4> kOtherStatements = {"assert", "async", "class", "def"};
@@ -123,7 +118,7 @@ class Parts {
     if (begin == 0) first_word_ = word;
     Level& level = levels_[depth_];
     if (begin == 0 && among(kOtherStatements, word)) return false;
-    if (!among(kKeywords, word)) {
+    if (!is_python_keyword(word)) {
       if (level.primary == kNowhere) level.primary = begin;
       return true;
     }

@@ -1,10 +1,10 @@
 #include "hooks/source/python_names.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 
+#include "hooks/source/python_keywords.h"
 #include "hooks/source/python_statements.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
@@ -13,9 +13,9 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> kWords = {
-    "and", "as", "assert", "async", "await", "del", "elif", "else", "False", "for",  "from",  "if",
-    "in",  "is", "lambda", "None",  "not",   "or",  "pass", "True", "while", "with", "yield", "return"};
+bool is_own_word(std::string_view word) noexcept {
+  return is_python_keyword(word) || word == "None" || word == "True" || word == "False";
+}
 
 bool is_quote(char c) noexcept {
   return c == '"' || c == '\'';
@@ -41,29 +41,6 @@ std::string_view without_last(std::string_view path) noexcept {
 bool is_keyword(std::string_view text, std::size_t end) noexcept {
   const std::size_t at = std::min(text.find_first_not_of(" \t\n", end), text.size());
   return at < text.size() && text[at] == '=' && !text.substr(at).starts_with("==");
-}
-
-// The last "=" that assigns something, outside of brackets and strings; npos without one.
-std::size_t last_assignment(std::string_view text) noexcept {
-  std::size_t found = text.npos;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    int lines = 0;
-    if (is_quote(c)) {
-      at = std::min(end_of_string(text, at, lines), text.size()) - 1;
-    } else if (c == '(' || c == '[' || c == '{') {
-      const std::size_t closing = closing_of(text, at);
-      if (closing == text.npos) break;
-      at = closing;
-    } else if (c == '=') {
-      if (text.substr(at).starts_with("==")) {
-        ++at;
-      } else if (at > 0 && std::string_view("<>!:").find(text[at - 1]) == std::string_view::npos) {
-        found = at;
-      }
-    }
-  }
-  return found;
 }
 
 }  // namespace
@@ -92,7 +69,7 @@ std::vector<std::string> paths_of_variables(std::string_view text) {
     if (end < text.size() && text[end] == '(') path = without_last(path);
     at = end;
     if (attribute || prefix || keyword || path.empty() || is_digit(path.front())) continue;
-    if (std::ranges::find(kWords, path) != kWords.end() || std::ranges::find(paths, path) != paths.end()) continue;
+    if (is_own_word(path) || std::ranges::find(paths, path) != paths.end()) continue;
     paths.emplace_back(path);
   }
   return paths;
@@ -107,11 +84,10 @@ std::string_view assigned_text(std::string_view statement) noexcept {
     const std::size_t in = text.find("in ", behind);
     return in != text.npos ? trimmed(text.substr(in + 3)) : text;
   }
-  if (text.starts_with("with ")) return text;
-  const std::size_t equals = last_assignment(text);
-  const bool adds = equals != text.npos && equals > 0 &&
-                    std::string_view("+-*/%@&|^").find(text[equals - 1]) != std::string_view::npos;
-  return equals == text.npos || adds ? text : trimmed(text.substr(equals + 1));
+  for (std::size_t equals = equals_of(text); equals != text.npos; equals = equals_of(text)) {
+    text = trimmed(text.substr(equals + 1));
+  }
+  return text;
 }
 
 }  // namespace devsan::hooks

@@ -54,22 +54,6 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-// Where an assignment's `=` stands.
-std::size_t equals_of(std::string_view statement) noexcept {
-  Nesting nesting;
-  for (std::size_t k = 0; k + 1 < statement.size(); ++k) {
-    const bool outside = nesting.depth() == 0 && !nesting.in_string();
-    if (outside && statement[k] == '=') {
-      const bool compares =
-          statement[k + 1] == '=' ||
-          (k > 0 && std::string_view("=!<>+-*/|&^%@:").find(statement[k - 1]) != std::string_view::npos);
-      return compares ? statement.npos : k;
-    }
-    nesting.pass(statement[k]);
-  }
-  return statement.npos;
-}
-
 // Code without its comment and the blanks around it.
 void append_code(std::string& code, std::string_view line, Nesting& nesting) {
   for (const char c : trimmed(line)) {
@@ -367,6 +351,21 @@ std::optional<EntryReference> entry_reference(std::string_view expression) {
   const bool quoted = (key.front() == '"' || key.front() == '\'') && key.back() == key.front();
   if (!quoted || device_reference(container) != container) return std::nullopt;
   return EntryReference{std::string(container), std::string(key.substr(1, key.size() - 2))};
+}
+
+std::size_t equals_of(std::string_view statement) noexcept {
+  Nesting nesting;
+  for (std::size_t k = 0; k + 1 < statement.size(); ++k) {
+    const bool outside = nesting.depth() == 0 && !nesting.in_string();
+    if (outside && statement[k] == '=') {
+      const bool compares =
+          statement[k + 1] == '=' ||
+          (k > 0 && std::string_view("=!<>+-*/|&^%@:").find(statement[k - 1]) != std::string_view::npos);
+      return compares ? statement.npos : k;
+    }
+    nesting.pass(statement[k]);
+  }
+  return statement.npos;
 }
 
 std::string_view loop_targets(std::string_view statement) noexcept {

@@ -112,6 +112,9 @@ struct EntryReference {
 };
 std::optional<EntryReference> entry_reference(std::string_view expression);
 
+// Where the first `=` of an assignment stands; npos where nothing is assigned, and in `total += x`.
+std::size_t equals_of(std::string_view statement) noexcept;
+
 // "k, (x, y)" of `for k, (x, y) in enumerate(pairs):`, what each turn binds; empty for any other statement.
 std::string_view loop_targets(std::string_view statement) noexcept;
 

@@ -213,8 +213,9 @@ std::optional<PendingCopy> PendingCopies::first_that(Collides collides) noexcept
   const std::uint64_t now = pending();
   for (unsigned k = 0; k < kCopies; ++k) {
     if ((now & bit(k)) == 0 || !collides(copies_[k], bit(k))) continue;
+    const PendingCopy found = copies_[k];
     finish(bit(k));
-    return copies_[k];
+    return found;
   }
   return std::nullopt;
 }
@@ -281,19 +282,14 @@ std::optional<PendingCopy> PendingCopies::hit_by_touch(const void* address, bool
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   Turn turn(*this);
   if (!turn.held()) return std::nullopt;
-  for (std::uint64_t rest = pending(); rest != 0; rest &= rest - 1) {
-    const auto k = static_cast<unsigned>(std::countr_zero(rest));
-    const auto begin = reinterpret_cast<std::uintptr_t>(copies_[k].host_begin);
-    if (!copies_[k].closed || at < begin || !(copies_[k].to_host || writes)) continue;
-    Extent byte{copies_[k].host.storage};
+  return first_that([&](const PendingCopy& copy, std::uint64_t) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(copy.host_begin);
+    if (!copy.closed || at < begin || !(copy.to_host || writes)) return false;
+    Extent byte{copy.host.storage};
     byte.begin = at - begin;
     byte.end = byte.begin + 1;
-    if (!overlap(copies_[k].host, byte)) continue;
-    const PendingCopy found = copies_[k];
-    finish(bit(k));
-    return found;
-  }
-  return std::nullopt;
+    return overlap(copy.host, byte);
+  });
 }
 
 std::optional<PendingCopy> PendingCopies::hit_by_copy(const Extent& memory, StreamKey stream, bool writes) noexcept {

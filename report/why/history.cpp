@@ -116,10 +116,6 @@ bool made_in_failing_call(const LineageStep& step, const Finding& finding) {
   return step.at.line >= finding.where->line && step.at.line <= std::max(finding.where->end_line, finding.where->line);
 }
 
-bool same_line(const Frame& one, const Frame& other) {
-  return one.line == other.line && one.file == other.file;
-}
-
 bool same_function(const Frame& one, const Frame& other) {
   return one.file == other.file && trace::function_around(one.function) == trace::function_around(other.function);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "report/finding.h"
+#include "report/frames.h"
 
 namespace devsan::report::why {
 
@@ -57,7 +58,6 @@ const LineageStep* bound_in_function(const Operand& operand, const Frame& place)
 const LineageStep& asking_step(const Operand& operand);
 // Whether the failing call itself made the value, or brought it here.
 bool made_in_failing_call(const LineageStep& step, const Finding& finding);
-bool same_line(const Frame& one, const Frame& other);
 // Comprehensions belong to the function that they stand in.
 bool same_function(const Frame& one, const Frame& other);
 // Whether the function that a line stands in was running when the operator failed.

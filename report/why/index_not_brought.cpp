@@ -1,6 +1,7 @@
 // A function brings what it works on to the host, `cost = cost.cpu()`, and picks from it by an index or a mask that is
 // still on the accelerator. What was brought on purpose stays; the index has to follow.
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
@@ -28,10 +29,7 @@ const Frame& taken_at(const Operand& index, const Finding& finding) {
 
 // `rows = table[ids].to(device)`: what is picked is taken to an accelerator by the failing line itself.
 bool is_moved_when_picked(const Frame& place) {
-  const std::string call = call_at(place);
-  const std::size_t at = call.empty() ? std::string::npos : place.statement().find(call);
-  if (at == std::string::npos) return false;
-  const std::string_view behind = std::string_view(place.statement()).substr(at + call.size());
+  const std::string_view behind = behind_call(place);
   return behind.starts_with('.') && calls_move(behind.substr(0, behind.find('(') + 1));
 }
 
