@@ -84,9 +84,23 @@ class CameThrough {
     visit_links(const_cast<void*>(holder), link);
     if (link.object() == nullptr || !may_lead_here(link.object())) return;
     ++attributes_;
-    const auto stores = attribute_stores(inquiry_, holder, link.found().name);
-    if (stores.size() > kMaxStores) return;
-    for (const Candidate& one : stores) add(one.at, path);
+    const void* name = link.found().name;
+    add_all(attribute_stores(inquiry_, holder, name), path);
+    const void* kept = link.object();
+    if (is_dict(kept) || is_list(kept)) add_all(container_fills(inquiry_, name, key_of_operand()), path);
+  }
+
+  // "buf" of an operand that was found as an entry by this key; empty where it was found otherwise.
+  std::string key_of_operand() const {
+    const std::uint32_t at = inquiry_.search.sighting(operand_).place;
+    if (at == kNoPlace || inquiry_.search.is_root(at)) return "";
+    const Link& link = inquiry_.search.place(at).link;
+    return link.kind == LinkKind::key && link.name != nullptr ? text_of(link.name) : std::string();
+  }
+
+  void add_all(const std::vector<Candidate>& lines, std::string_view name) {
+    if (lines.size() > kMaxStores) return;
+    for (const Candidate& one : lines) add(one.at, name);
   }
 
   // What a value may come through: a tensor on the operand's device, an array, a container or an object of the program.

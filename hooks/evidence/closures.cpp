@@ -2,6 +2,7 @@
 // themselves, so one that means its module by a closure, or by a default argument, means the original in every copy of
 // that module.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -179,6 +180,21 @@ void find_computed_by_original(const Inquiry& inquiry, std::size_t operand) {
   }
 }
 
+// The closures that keep a module, or a method of it.
+std::vector<Holding> closures_with(const Inquiry& inquiry, const void* module) {
+  std::vector<Holding> found;
+  const auto add = [&found](const std::vector<Holding>& holdings) {
+    std::ranges::copy_if(holdings, std::back_inserter(found),
+                         [](const Holding& one) { return one.link.kind == LinkKind::closure; });
+  };
+  const std::vector<Holding> holdings = inquiry.search.holdings_of(module);
+  add(holdings);
+  for (const Holding& one : holdings) {
+    if (is_builtin(one.holder, "method")) add(inquiry.search.holdings_of(one.holder));
+  }
+  return found;
+}
+
 }  // namespace
 
 void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
@@ -186,12 +202,11 @@ void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand) {
   if (owners.empty()) return find_computed_by_original(inquiry, operand);
   for (const Holding* owner : owners) {
     const void* module = owner->holder;
-    for (const Holding& closure : inquiry.search.holdings_of(module)) {
-      if (closure.link.kind != LinkKind::closure) continue;
+    for (const Holding& closure : closures_with(inquiry, module)) {
       for (const Holding& kept : inquiry.search.holdings_of(closure.holder)) {
         const bool copy = kept.holder != module && type_of(kept.holder) == type_of(module);
         if (kept.link.kind != LinkKind::attribute || !copy) continue;
-        const auto at = attribute_store(inquiry, operand, kept.holder, kept.link.name);
+        const auto at = stored_at(inquiry, operand, {kept.holder, kept.link, closure.holder});
         inquiry.found.add(trace::EvidenceKind::closure_of_copy, operand, at.value_or(trace::Position{}),
                           std::string(type_name(module)) + written(kept.link));
         return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hooks/evidence/device_source.h"
 #include "hooks/evidence/device_trail.h"
@@ -11,6 +12,7 @@
 #include "hooks/evidence/history_source.h"
 #include "hooks/process/runtime.h"
 #include "hooks/source/python_calls.h"
+#include "hooks/source/python_results.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/words.h"
@@ -40,14 +42,8 @@ std::string device_given(const SourceLines& lines, const trace::LineageNode& nod
 
 // The only `return` of a function; the first line of its body where it has none, or several.
 int return_of(const SourceLines& lines, int definition) {
-  const int end = end_of_block(lines, definition + 1, definition);
-  int found = 0;
-  for (int line = definition + 1; line <= end; ++line) {
-    if (!trimmed(lines[line]).starts_with("return")) continue;
-    if (found != 0) return definition + 1;
-    found = line;
-  }
-  return found != 0 ? found : definition + 1;
+  const std::vector<int> returns = returns_of(lines, definition);
+  return returns.size() == 1 ? returns.front() : definition + 1;
 }
 
 // `device=self.device`, where that is no attribute but a property: what it gives is computed whenever it is asked.
@@ -109,10 +105,11 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
                         const ComputesDevice& computes_device) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
-    if (expression.empty()) return true;
+    const std::string computed = expression.empty() ? device_computed_by(code_text(lines, made)) : std::string();
+    if (expression.empty() && computed.empty()) return true;
     find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
-    for (const DeviceTrail::Stop& stop : trail.follow(std::move(expression))) {
+    for (const DeviceTrail::Stop& stop : computed.empty() ? trail.follow(expression) : trail.follow_call(computed)) {
       if (!stop.object.empty() && !(computes_device && computes_device(stop.at, stop.object))) {
         find_device_taken(stop, made, index, found);
         break;
@@ -128,8 +125,10 @@ void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t in
   const trace::Position at = runtime.recorder->site(stay.site).user;
   SourceFiles files;
   const SourceLines lines(files.whole(at.file));
+  const std::string expression = device_expression(code_text(lines, at));
+  find_property(lines, at, expression, index, found);
   DeviceTrail trail(at, stay.calls, runtime.recorder->string(runtime.recorder->device_name(device)));
-  for (const DeviceTrail::Stop& stop : trail.follow(device_expression(code_text(lines, at)))) {
+  for (const DeviceTrail::Stop& stop : trail.follow(expression)) {
     if (!stop.object.empty()) break;
     found.add(trace::EvidenceKind::stay_from, index, stop.at, stop.text);
   }

@@ -84,19 +84,6 @@ std::string_view device_literal(std::string_view value) {
   return makes_device ? value.substr(13, value.size() - 14) : value;
 }
 
-// `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
-// "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
-// model; or a function named for it.
-bool decides_place(std::string_view value) {
-  if (asks_weights(value) || computes_device(value) || value.ends_with(".device.type")) return true;
-  for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
-    if (value.find(literal) != value.npos) return true;
-  }
-  const std::string_view said = device_literal(value);
-  const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
-  return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
-}
-
 // A call gives a device as a literal, or leaves it at one.
 bool says_device(const Given& given) {
   const bool given_here = given.by == Given::By::value || given.by == Given::By::standard;
@@ -122,6 +109,19 @@ Given known_call(const Given& given) {
 }
 
 }  // namespace
+
+// `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
+// "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
+// model; or a function named for it.
+bool decides_place(std::string_view value) {
+  if (asks_weights(value) || computes_device(value) || value.ends_with(".device.type")) return true;
+  for (const std::string_view literal : {"\"cuda\"", "'cuda'"}) {
+    if (value.find(literal) != value.npos) return true;
+  }
+  const std::string_view said = device_literal(value);
+  const bool on_host = said == "\"cpu\"" || said == "'cpu'" || value.ends_with(".cpu()");
+  return on_host || (is_attribute_of_self(value) && value.find("device") != value.npos);
+}
 
 DeviceTrail::DeviceTrail(const trace::Position& begin, std::uint32_t calls, std::string_view device)
     : frames_(call_frames(begin, calls)), frame_(0), file_(begin.file), line_(begin.line), device_(device) {}
@@ -160,7 +160,7 @@ void DeviceTrail::return_to(const Standing& place) {
 // variable that is neither may be one of the function around.
 std::optional<std::string> DeviceTrail::of_variable(const std::string& name, Stop& stop) {
   for (int scopes = 0; scopes < kMaxScopes; ++scopes) {
-    if (binds_in_loop(statement_at(lines(file_), line_), name)) return std::nullopt;
+    if (binds_in_loop(statement_at(lines(file_), line_), name)) return taken_out(name, stop);
     const Standing here = standing();
     auto given = given_argument(stop);
     const bool left_none = given && stop.text == name + "=None";
@@ -169,6 +169,7 @@ std::optional<std::string> DeviceTrail::of_variable(const std::string& name, Sto
     const Stop left = std::exchange(stop, Stop{{}, name});
     return_to(here);
     if (auto chosen = chosen_here(name, stop)) return chosen;
+    if (auto taken = taken_out(name, stop)) return taken;
     if (left_none) {
       stop = left;
       return_to(there);
@@ -258,8 +259,22 @@ std::optional<DeviceTrail::Function> DeviceTrail::function_here() {
   return Function{definition, std::move(name), type != 0 && is_bound(statement_at(here, definition))};
 }
 
-// What the only line in the class stores that gives the attribute something else than None; of several, the only one
-// that says the device in so many words.
+// Of several lines that store an attribute, the last above the one that reads it, in its own function, where that is
+// sure to run: it stands in a block that the reading line is in, too.
+void DeviceTrail::keep_the_last_here(std::vector<Stored>& found) {
+  const SourceLines& here = lines(file_);
+  const int definition = enclosing_line(here, line_, "def ");
+  std::optional<Stored> last;
+  for (const Stored& one : found) {
+    const int around = enclosing_line(here, one.line, "");
+    const bool in_block = around <= definition || (around < line_ && end_of_block(here, one.line, around) >= line_);
+    if (one.line < line_ && enclosing_line(here, one.line, "def ") == definition && in_block) last = one;
+  }
+  if (last) found.assign(1, *last);
+}
+
+// What the only line in the class stores that gives the attribute something else than None; of several, the last of the
+// function itself, or the only one that says the device in so many words.
 std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expression) {
   const SourceLines& here = lines(file_);
   const int type = enclosing_line(here, line_, "class ");
@@ -274,6 +289,7 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
     const auto assigned = assigned_to(statement_at(here, k), expression);
     if (assigned && *assigned != "None") found.push_back({*assigned, k});
   }
+  if (found.size() > 1) keep_the_last_here(found);
   if (found.size() > 1) std::erase_if(found, [this](const Stored& one) { return !says(one.value, device_); });
   if (found.size() > 1) return std::nullopt;
   const int property = found.empty() ? cached_property(type, expression.substr(expression.find('.') + 1)) : 0;

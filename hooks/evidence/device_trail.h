@@ -4,6 +4,7 @@
 // several that can have given the device which it came to. Needs no interpreter. May throw std::bad_alloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,11 +12,15 @@
 #include <vector>
 
 #include "hooks/source/python_calls.h"
+#include "hooks/source/python_results.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
+
+// Whether a value decides a place by itself: a literal, a function that is named for it, the weights of a model.
+bool decides_place(std::string_view value);
 
 class DeviceTrail {
  public:
@@ -24,7 +29,8 @@ class DeviceTrail {
 
   struct Stop {
     trace::Position at;
-    std::string text;  // what gets its device here; `name='cpu'` where a default gives it
+    // What gets its device here; `name='cpu'` where a default gives it, and `plan[...]` for an entry by whatever key.
+    std::string text;
     trace::StringId default_file = trace::StringId::none;
     int default_line = 0;  // then: the definition of the function whose default it is
     // "self.pipe" of `device = self.pipe.device`: decides as a property does, unless it is a tensor or keeps a device.
@@ -32,6 +38,8 @@ class DeviceTrail {
   };
   // Where `expression` comes from, and where that does, and so on; empty where that is not known.
   std::vector<Stop> follow(std::string expression);
+  // The same of what a call computes, as "place_of(net)": where the function chooses it.
+  std::vector<Stop> follow_call(const std::string& call);
 
  private:
   struct Function {
@@ -47,6 +55,7 @@ class DeviceTrail {
     std::string value;
     int line;  // the last of several that store the same
   };
+  void keep_the_last_here(std::vector<Stored>& found);
   struct Standing {
     trace::StringId file;
     int line;
@@ -56,6 +65,16 @@ class DeviceTrail {
   void return_to(const Standing& place);
   std::optional<std::string> of_variable(const std::string& name, Stop& stop);
   bool leave_function(const std::string& name);
+  struct TakenHere {
+    int line;
+    TakenOut from;
+  };
+  std::optional<TakenHere> taking_here(const std::string& name);
+  std::optional<std::string> taken_out(const std::string& name, Stop& stop);
+  bool enter_function(std::string_view called);
+  std::optional<std::string> result_of(std::string_view called, std::optional<std::size_t> element, Stop& stop);
+  std::optional<std::string> entry_in(const std::string& container, int depth, Stop& stop);
+  std::optional<std::string> entry_given(const std::string& container, int depth, Stop& stop);
   std::optional<Stored> stored_variable(const std::string& name);
   std::optional<std::string> chosen_here(const std::string& name, Stop& stop);
   std::optional<Stored> made_above(const std::string& name, int depth);
@@ -75,6 +94,8 @@ class DeviceTrail {
   void go_to_store(int line);
   void go_to_call(int line);
 
+  static constexpr int kMaxResults = 4;  // functions and containers, one after the other
+
   SourceFiles files_;
   std::optional<SourceLines> lines_;
   trace::StringId lines_of_ = trace::StringId::none;
@@ -83,6 +104,7 @@ class DeviceTrail {
   trace::StringId file_;
   int line_;
   std::string_view device_;
+  int results_ = 0;  // of functions, that were followed
 };
 
 }  // namespace devsan::hooks

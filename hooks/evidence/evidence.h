@@ -154,12 +154,18 @@ std::optional<trace::Position> dict_store(const Inquiry& inquiry, std::size_t op
 // The line that puts an object into a list, dictionary or set that an attribute keeps; none where several may have.
 std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t operand, const void* object);
 
+// The lines that may put something into the container that an attribute of this name keeps, or into its entries; of
+// those by a constant key only those by `key`, where that is not empty.
+std::vector<Candidate> container_fills(const Inquiry& inquiry, const void* attribute, std::string_view key);
+
 // Where a function that moves the parts of what it is given lets one of these pass: `way` leads from the object whose
 // other entries were moved at `moved` inwards to what holds the operand. False where that is not known.
 bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::Position& moved,
                       std::span<const void* const> way);
-// The same of a function that was given `object` itself, and has handed it back: nothing in it was moved.
-bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object);
+// The same of a function that has handed back `object`: nothing in it was moved. `given_whole`: it was given that
+// itself, and not its parts one by one, which else is known only of a function that calls itself.
+bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object,
+                            bool given_whole);
 
 // Where the function that made or computed an operand puts it, as it is, beside what a helper function gives that moves
 // in the line `moved`.
@@ -193,6 +199,7 @@ void find_modules(const Inquiry& inquiry, std::size_t operand);
 void find_spread_model(const Inquiry& inquiry, std::size_t operand);
 void find_forward_hooks(const Inquiry& inquiry, std::size_t operand);
 void find_hook_inputs(const Inquiry& inquiry, std::size_t operand);
+void find_missing_hook(const Inquiry& inquiry, std::size_t operand);
 void find_optimizer_state(const Inquiry& inquiry, std::size_t operand);
 void find_default_argument(const Inquiry& inquiry, std::size_t operand);
 void find_moved_siblings(const Inquiry& inquiry, std::size_t operand);
@@ -222,6 +229,7 @@ void find_closure_of_copy(const Inquiry& inquiry, std::size_t operand);
 void find_within_module(const Inquiry& inquiry, std::size_t operand);
 void find_weight_brought(const Inquiry& inquiry, std::size_t operand);
 void find_shared_module(const Inquiry& inquiry, std::size_t operand);
+void find_given_to_temporary(const Inquiry& inquiry, std::size_t operand);
 void find_ancestor(const Inquiry& inquiry, std::size_t operand);
 // Beside the line that gave a variable its value.
 void find_twin_of_binding(const Inquiry& inquiry, std::size_t operand, const trace::Position& bound);

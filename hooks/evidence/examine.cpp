@@ -66,6 +66,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_within_module(inquiry, k);
   find_weight_brought(inquiry, k);
   find_shared_module(inquiry, k);
+  find_given_to_temporary(inquiry, k);
   find_ancestor(inquiry, k);
   find_made_alike(inquiry, k);
   find_first_variable(inquiry, k);
@@ -85,6 +86,7 @@ void collect_of_odd(const Inquiry& inquiry, std::size_t k) {
   find_twin(inquiry, k);
   find_handed_back(inquiry, k);
   find_module_twin(inquiry, k);
+  find_missing_hook(inquiry, k);
   find_came_through(inquiry, k);
 }
 
@@ -110,6 +112,7 @@ void collect_of_other(const Inquiry& inquiry, std::size_t k) {
   find_stay(inquiry, k);
   find_optimizer_state(inquiry, k);
   find_host_handover(inquiry, k);
+  find_came_through(inquiry, k);
 }
 
 void collect(const Inquiry& inquiry, const Failure& failure) {

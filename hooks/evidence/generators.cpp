@@ -76,6 +76,23 @@ void find_yielded(const Inquiry& inquiry, std::size_t operand) {
                     position_at(begin.file, found, qualified_function(lines, found)), name);
 }
 
+// `if _generator is None:` around the line that makes it for a device which it is given: the next one who asks for
+// another device gets the same.
+void find_guard(const Inquiry& inquiry, std::size_t operand, const trace::Position& made) {
+  SourceFiles files;
+  const SourceLines lines(files.whole(made.file));
+  const std::string statement = statement_at(lines, made.line);
+  const std::size_t equals = equals_of(statement);
+  const int guard = enclosing_line(lines, made.line, "if ");
+  if (equals == statement.npos || guard <= enclosing_line(lines, made.line, "def ")) return;
+  const std::string_view kept = trimmed(std::string_view(statement).substr(0, equals));
+  const std::string condition = statement_at(lines, guard);
+  const bool for_device = !device_expression(trimmed(std::string_view(statement).substr(equals + 1))).empty();
+  if (!for_device || condition.find(kept) == condition.npos || condition.find("device") != condition.npos) return;
+  inquiry.found.add(trace::EvidenceKind::cache_guard_at, operand,
+                    position_at(made.file, guard, qualified_function(lines, guard)), condition);
+}
+
 }  // namespace
 
 void find_generator(const Inquiry& inquiry, std::size_t operand) {
@@ -85,7 +102,10 @@ void find_generator(const Inquiry& inquiry, std::size_t operand) {
   const auto found = only_load(inquiry, "Generator", [on_cpu](std::string_view line) {
     return makes_generator(line) && !names_other_device(line, on_cpu);
   });
-  if (found) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *found, "");
+  if (found) {
+    inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *found, "");
+    find_guard(inquiry, operand, *found);
+  }
   // `torch.default_generator`, which is the CPU's, and which nobody makes.
   const auto standard = found || !on_cpu ? std::nullopt : only_load(inquiry, "default_generator");
   if (standard) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *standard, "default_generator");

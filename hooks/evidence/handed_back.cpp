@@ -14,6 +14,7 @@
 #include "hooks/python/waiting_calls.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_puts.h"
+#include "hooks/source/python_results.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 #include "trace/words.h"
@@ -27,20 +28,6 @@ constexpr std::size_t kMaxAssignments = 4;  // more than that tell nobody anythi
 constexpr std::size_t kMaxReturns = 3;      // of one function
 constexpr int kMaxFunctions = 12;
 constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
-
-// The lines on which a function hands something back, by its text; its first line may be a decorator.
-std::vector<int> returns_of(const SourceLines& lines, int first) {
-  const int definition = definition_below(lines, first);
-  std::vector<int> found;
-  if (definition == 0) return found;
-  const int end = end_of_function(lines, definition + 1);
-  for (int k = definition + 1; k <= end; ++k) {
-    const std::string_view text = trimmed(lines[k]);
-    if (!text.starts_with("return ") && !text.starts_with("yield ")) continue;
-    if (enclosing_line(lines, k, "def ") == definition) found.push_back(k);
-  }
-  return found;
-}
 
 // "loss" of `return loss` and of `return loss.detach() / 2`; empty for several values, and where it begins otherwise.
 std::string variable_returned(std::string_view statement) {
@@ -70,7 +57,9 @@ class HandedBack {
     for (const Candidate& one : bindings.lines) {
       if (!certain) inquiry_.found.add(trace::EvidenceKind::perhaps_bound_at, operand_, one.at, bindings.name);
       const SourceLines lines(files_.whole(one.at.file));
-      follow_calls({bindings.frame, nullptr}, statement_at(lines, one.at.line), 0);
+      const std::string statement = statement_at(lines, one.at.line);
+      given_whole_ = statement.find(" for ") == statement.npos;
+      follow_calls({bindings.frame, nullptr}, statement, 0);
     }
   }
 
@@ -147,7 +136,7 @@ class HandedBack {
     ++functions_;
     const Body body(callee);
     if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
-    if (depth == 0) find_handed_back_whole(inquiry_, operand_, callee.code, root_);
+    if (depth == 0) find_handed_back_whole(inquiry_, operand_, callee.code, root_, given_whole_);
     for (const int line : body.returns) {
       add(trace::EvidenceKind::handed_back_at, body, line, call);
       if (depth == 0) find_mover(body, line, call);
@@ -218,6 +207,7 @@ class HandedBack {
   const Inquiry& inquiry_;
   const std::size_t operand_;
   const void* root_ = nullptr;  // what the variable refers to
+  bool given_whole_ = false;    // no comprehension calls the function for its parts
   SourceFiles files_;
   int functions_ = 0;
 };

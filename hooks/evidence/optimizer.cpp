@@ -21,6 +21,7 @@ namespace {
 // `optimizer.state[order[index]] = value` and `optimizer.state[p].update(saved)`, whatever the parameter is written as;
 // by no other name than `key`.
 bool writes_state(std::string_view statement, std::string_view key) {
+  if (statement.find(".__setstate__(") != statement.npos) return true;
   for (const ContainerPut& put : puts_in(statement)) {
     const std::string_view named = text_of_key(put.key);
     const bool of_parameter = put.container.find(".state[") != std::string::npos;

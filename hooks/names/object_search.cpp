@@ -362,7 +362,7 @@ void ObjectSearch::learn_tensor_layout_from(const void* object) {
 }
 
 const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
-  if (tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
+  if (object == nullptr || tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
   const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
   if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
   return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;

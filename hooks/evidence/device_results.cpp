@@ -1,0 +1,135 @@
+// A device that comes out of a function's result, or out of a container that a loop goes through: `device, n =
+// self.check(x)`, `for name, where in plan.items()`. No variable of the function that uses it says more.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "hooks/evidence/device_trail.h"
+#include "hooks/source/python_calls.h"
+#include "hooks/source/python_loops.h"
+#include "hooks/source/python_text.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// A container that is filled later: `{}`, `list()`, `defaultdict(list)`.
+bool is_filled_later(std::string_view value) {
+  constexpr std::array<std::string_view, 4> kEmpty = {"list", "dict", "OrderedDict", "defaultdict"};
+  if (value == "[]" || value == "{}") return true;
+  const auto call = call_text(value);
+  if (!call) return false;
+  const std::string_view type = std::string_view(call->callee).substr(call->callee.rfind('.') + 1);
+  const bool given = !call->arguments.empty() && type != "defaultdict";
+  return !given && std::ranges::find(kEmpty, type) != kEmpty.end();
+}
+
+bool is_dictionary(std::string_view value) {
+  return value.starts_with('{') || value.starts_with("dict(");
+}
+
+}  // namespace
+
+// The loop around the line that binds the name, or the only assignment above it in the same function.
+std::optional<DeviceTrail::TakenHere> DeviceTrail::taking_here(const std::string& name) {
+  const SourceLines& here = lines(file_);
+  if (auto taken = taken_by_loop(statement_at(here, line_), name)) return TakenHere{line_, std::move(*taken)};
+  const int definition = enclosing_line(here, line_, "def ");
+  int at = line_;
+  while ((at = enclosing_line(here, at, "for ")) > definition) {
+    if (auto taken = taken_by_loop(statement_at(here, at), name)) return TakenHere{at, std::move(*taken)};
+  }
+  const std::vector<int> assigned = assignments_of(here, name, definition + 1, line_);
+  if (assigned.size() != 1) return std::nullopt;
+  auto taken = taken_by_assignment(statement_at(here, assigned.front()), name);
+  return taken ? std::optional(TakenHere{assigned.front(), std::move(*taken)}) : std::nullopt;
+}
+
+std::optional<std::string> DeviceTrail::taken_out(const std::string& name, Stop& stop) {
+  const Standing here = standing();
+  if (const auto taken = taking_here(name)) {
+    line_ = taken->line;
+    auto value = taken->from.entries ? entry_in(taken->from.source, kMaxResults, stop)
+                                     : result_of(taken->from.source, taken->from.element, stop);
+    if (value) return value;
+  }
+  return_to(here);
+  stop = Stop{{}, name};
+  return std::nullopt;
+}
+
+std::vector<DeviceTrail::Stop> DeviceTrail::follow_call(const std::string& call) {
+  constexpr std::string_view kChooses = " if ";
+  Stop stop{{}, call_text(call).value_or(CallText{}).callee};
+  if (!enter_function(call)) return {};
+  const auto value = value_returned(lines(file_), line_, std::nullopt);
+  if (!value) return {};
+  line_ = value->line;
+  if (is_identifier(value->text)) return follow(value->text);
+  // Whether there is an accelerator at all is nobody's choice.
+  const bool chooses = value->text.find(kChooses) != value->text.npos;
+  if (!chooses || value->text.find("is_available") != value->text.npos) return {};
+  stop.at = position_here();
+  return {std::move(stop)};
+}
+
+// To the function that a call runs; false where that is not in the file, or not the only one of its name.
+bool DeviceTrail::enter_function(std::string_view called) {
+  const auto call = call_text(called);
+  const int definition = call ? definition_called(lines(file_), line_, call->callee) : 0;
+  if (definition == 0) return false;
+  line_ = definition;
+  frame_.reset();
+  return true;
+}
+
+// Several results are no place of their own: what the function gives the variable that it hands back decides.
+std::optional<std::string> DeviceTrail::result_of(std::string_view called, std::optional<std::size_t> element,
+                                                  Stop& stop) {
+  // A function may be written to call itself, by another meaning of its name.
+  if (++results_ > kMaxResults || !enter_function(called)) return std::nullopt;
+  auto value = value_returned(lines(file_), line_, element);
+  if (!value) return std::nullopt;
+  line_ = value->line;
+  if (is_identifier(value->text)) {
+    stop = Stop{{}, value->text};
+    return of_variable(value->text, stop);
+  }
+  if (!decides_place(value->text)) return std::nullopt;
+  return value->text;
+}
+
+// The line that puts the only entries into a container, or the dictionary that is written down.
+std::optional<std::string> DeviceTrail::entry_in(const std::string& container, int depth, Stop& stop) {
+  if (depth == 0) return std::nullopt;
+  if (is_dictionary(container)) return "";
+  if (call_text(container)) {
+    if (!enter_function(container)) return std::nullopt;
+    auto value = value_returned(lines(file_), line_, std::nullopt);
+    if (!value) return std::nullopt;
+    line_ = value->line;
+    return entry_in(unwrapped(value->text), depth - 1, stop);
+  }
+  const int used = line_;
+  const auto made = display_of(container);
+  if (!made) return entry_given(container, depth, stop);
+  stop.text = container + "[...]";
+  if (!is_filled_later(*made)) return entry_in(unwrapped(*made), depth - 1, stop);
+  const bool attribute = container.starts_with("self.");
+  const auto put =
+      value_put(lines(file_), container, attribute ? 1 : line_, attribute ? lines(file_).count() + 1 : used);
+  if (!put) return std::nullopt;
+  line_ = put->line;
+  return put->text;
+}
+
+// Of a container that the function was given.
+std::optional<std::string> DeviceTrail::entry_given(const std::string& container, int depth, Stop& stop) {
+  Stop given{{}, container};
+  if (!is_identifier(container)) return std::nullopt;
+  const auto value = given_argument(given);
+  return value && !value->empty() ? entry_in(unwrapped(*value), depth - 1, stop) : std::nullopt;
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,162 @@
+// Hooks that bring over what a module is called with, or its weights, and that this module has not: a loop registered
+// them on others, a condition kept the program from it, or they have been removed.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "hooks/evidence/evidence.h"
+#include "hooks/evidence/module_weights.h"
+#include "hooks/operators/tensor_facts.h"
+#include "hooks/origins/sites.h"
+#include "hooks/process/runtime.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/source/python_results.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
+#include "trace/function_names.h"
+#include "trace/words.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::string_view kRegister = "register_forward_pre_hook";
+constexpr std::size_t kMaxModules = 5000;
+
+// The modules below one, and itself.
+class ModuleTree final : public LinkVisitor {
+ public:
+  explicit ModuleTree(const void* root) : modules_{root}, seen_{root} {
+    for (std::size_t k = 0; k < modules_.size(); ++k) visit_links(const_cast<void*>(modules_[k]), *this);
+  }
+  bool link(const Link& link, void* object) override {
+    if (link.kind == LinkKind::child && seen_.insert(object).second) modules_.push_back(object);
+    return modules_.size() < kMaxModules;
+  }
+  const std::vector<const void*>& modules() const { return modules_; }
+
+ private:
+  std::vector<const void*> modules_;
+  std::unordered_set<const void*> seen_;
+};
+
+bool has_hooks(const void* module) {
+  return !input_hooks_of(module).empty();
+}
+
+// The only line of the program on which a method of this name is called.
+std::optional<trace::Position> only_call(const Inquiry& inquiry, std::string_view method) {
+  const std::string call = "." + std::string(method) + "(";
+  return only_load(inquiry, method, [&call](std::string_view line) { return line.find(call) != line.npos; });
+}
+
+// What the owner of a weight has, or has not, to bring its input over.
+class MissingHook {
+ public:
+  MissingHook(const Inquiry& inquiry, std::size_t operand, const trace::Position& registered)
+      : inquiry_(inquiry),
+        operand_(operand),
+        registered_(registered),
+        lines_(files_.whole(registered.file)),
+        statement_(statement_at(lines_, registered.line)) {}
+
+  void look_at(const std::vector<const Holding*>& owners, const c10::TensorImpl* weight) {
+    if (!hook_moves()) return;
+    const int condition = condition_around();
+    const void* root = owners.back()->holder;
+    if (std::ranges::any_of(ModuleTree(root).modules(), has_hooks)) {
+      if (condition != 0) add(condition, "skipped");
+    } else if (condition != 0 && weight != nullptr && is_moved_beside(*weight)) {
+      add(condition, "not registered");
+    } else if (const auto removed = is_copied_by_hook() ? only_call(inquiry_, "remove") : std::nullopt) {
+      inquiry_.found.add(trace::EvidenceKind::hook_missing_at, operand_, *removed, "removed");
+    }
+  }
+
+ private:
+  void add(int line, std::string_view how) {
+    inquiry_.found.add(trace::EvidenceKind::hook_missing_at, operand_,
+                       position_at(registered_.file, line, qualified_function(lines_, line)), how);
+  }
+
+  // "align" of `module.register_forward_pre_hook(align)`; "lambda …" of one that is written there.
+  std::string hook() const {
+    constexpr std::string_view kLambda = "lambda";
+    const std::size_t open = call_in(statement_, kRegister);
+    if (open == statement_.npos) return "";
+    const std::string_view given = std::string_view(statement_).substr(open + kRegister.size());
+    const std::size_t closing = closing_of(given, 0);
+    if (closing == given.npos) return "";
+    const std::string_view inside = trimmed(given.substr(1, closing - 1));
+    return std::string(inside.starts_with(kLambda) ? inside : inside.substr(0, end_of_expression(inside, 0)));
+  }
+
+  bool hook_moves() const {
+    constexpr std::array<std::string_view, 3> kMoves = {"to", "cuda", "copy_"};
+    const std::string text = hook();
+    if (text.starts_with("lambda")) return trace::calls_method(text, kMoves);
+    const int definition = definition_called(lines_, registered_.line, text);
+    const int end = definition != 0 ? end_of_block(lines_, definition + 1, definition) : 0;
+    for (int k = definition + 1; k <= end; ++k) {
+      if (trace::calls_method(lines_[k], kMoves)) return true;
+    }
+    return false;
+  }
+
+  int condition_around() const {
+    const int definition = enclosing_line(lines_, registered_.line, "def ");
+    const int condition = enclosing_line(lines_, registered_.line, "if ");
+    return condition > definition ? condition : 0;
+  }
+
+  // The function that would register hooks has moved the weight.
+  bool is_moved_beside(const c10::TensorImpl& weight) const {
+    const auto move = newest_move_of(weight);
+    return move && same_function(runtime.recorder->site(move->site).user, registered_);
+  }
+
+  // An earlier call of the module had the hook copy the operand.
+  bool is_copied_by_hook() const {
+    const std::string text = hook();
+    return std::ranges::any_of(inquiry_.found.records(), [&](const trace::EvidenceRecord& one) {
+      if (one.kind != trace::EvidenceKind::copied_away || one.operand != operand_) return false;
+      const std::string_view function = trace::function_around(runtime.recorder->string(one.at.function));
+      return trace::own_name(function) == text.substr(text.rfind('.') + 1) ||
+             (text.starts_with("lambda") && one.at.line == registered_.line);
+    });
+  }
+
+  const Inquiry& inquiry_;
+  const std::size_t operand_;
+  const trace::Position registered_;
+  SourceFiles files_;
+  const SourceLines lines_;
+  const std::string statement_;
+};
+
+// The operand that is a weight: this one, or else the first.
+std::optional<std::size_t> weight_among(const Inquiry& inquiry, std::size_t operand) {
+  if (inquiry.owner_of(operand) != nullptr) return operand;
+  for (std::size_t k = 0; k < inquiry.operands.size(); ++k) {
+    if (inquiry.owner_of(k) != nullptr) return k;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void find_missing_hook(const Inquiry& inquiry, std::size_t operand) {
+  const auto weight = weight_among(inquiry, operand);
+  if (!weight) return;
+  const std::vector<const Holding*> owners = inquiry.owners_of(*weight);
+  if (std::ranges::any_of(owners, [](const Holding* one) { return has_hooks(one->holder); })) return;
+  const auto registered = only_call(inquiry, kRegister);
+  if (!registered) return;
+  MissingHook(inquiry, operand, *registered).look_at(owners, inquiry.search.tensor_at(inquiry.viewed_by(*weight)));
+}
+
+}  // namespace devsan::hooks
