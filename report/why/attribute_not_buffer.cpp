@@ -15,14 +15,6 @@
 namespace devsan::report::why {
 namespace {
 
-// `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
-bool moves_parameter(const Frame& place) {
-  const auto stored = split_assignment(place.statement());
-  const auto call = stored ? split_call(stored->value) : std::nullopt;
-  return call && call->receiver.ends_with(')') && call->receiver.find("Parameter(") != call->receiver.npos &&
-         calls_move(stored->value.substr(call->receiver.size()));
-}
-
 // A module with an `_apply()` of its own moves such attributes, too: then nobody has moved the module.
 std::optional<Explanation> module_never_moved(const Pair& pair, const Evidence& own, const Finding& finding) {
   if (!pair.odd.on_cpu() || !was_never_moved(pair.odd) || pair.odd.lineage.empty()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include "report/frames.h"
 #include "report/statement_lines.h"
 #include "report/statement_text.h"
+#include "report/why/decision.h"
 #include "report/why/edit.h"
 #include "report/why/history.h"
 #include "report/why/rule.h"
@@ -160,6 +161,25 @@ std::optional<Explanation> cut_by_library(const Pair& pair, const LineageStep* m
               short_place(*finding.where) + ": `" + move_call(pair.odd, pair.wanted) + "`."}};
 }
 
+// `caches = [Cache(size, device) for _ in layers]`: objects of which each goes with a part of a program that lies on
+// several accelerators, made on one for all.
+std::optional<Explanation> meets_made_for_all(const Pair& pair, const Finding& finding) {
+  const auto told = decision_of(pair.wanted, trace::EvidenceKind::device_from, finding);
+  const LineageStep* made = arrival_of(pair.wanted);
+  const bool kept = evidence_of(pair.wanted, trace::EvidenceKind::held_by_object) != nullptr;
+  if (!told || !kept || made == nullptr || made->how != trace::How::created || !makes_object(made->at)) {
+    return std::nullopt;
+  }
+  if (told->at.statement().find(" for ") == std::string::npos || is_device_of_value(told->at)) return std::nullopt;
+  return Explanation{cause_at(told->at, pair.wanted,
+                              "This line makes one for each, and tells all of them the same device: " +
+                                  mention(pair.wanted) + " is on " + pair.wanted.device + ". What goes with it, " +
+                                  mention(pair.odd) + ", is on " + pair.odd.device + "."),
+                     Fix{told->at.file, told->at.line,
+                         "Tell each the device of what it goes with, here " + pair.odd.device +
+                             "; or let it follow what it is given, in " + short_place(*finding.where) + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -170,6 +190,7 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (crossing != nullptr && meets_misplaced_part(pair->wanted)) return std::nullopt;
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (auto cut = cut_by_library(*pair, move, finding)) return cut;
+  if (auto all = meets_made_for_all(*pair, finding)) return all;
   if (crossing != nullptr) {
     if (auto output = left_by_spread_model(*pair, *crossing, finding)) return output;
     if (const Frame* made = made_for_use(*pair, crossing->at, finding)) {

@@ -1,6 +1,7 @@
 // `.cuda()` and `device="cuda"` mean the GPU that is current for the thread, mostly the first. In a process that works
 // on another one, what says no number is the odd one out.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,13 @@ bool means_current(const Frame& place) {
   return means_current_device(call_at(place));
 }
 
+// "cuda:1", `torch.device("cuda", index)`
+bool says_number(const Frame& place) {
+  const std::string& text = place.statement();
+  return std::ranges::any_of(std::array<std::string_view, 3>{"cuda:", "\"cuda\", ", "'cuda', "},
+                             [&](std::string_view one) { return text.find(one) != text.npos; });
+}
+
 // `model.cuda()`, beside what was taken to a device that is named: the model was to go there, too.
 const Frame* model_on_current_device(const Operand& weight, const Operand& other, const Finding& finding) {
   const LineageStep* move = newest_move_of(weight);
@@ -31,7 +39,9 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
   const std::string target = call.substr(std::min(call.find(".to("), call.size()));
   const bool named = speaks_of_device(target) && !means_current(brought->at) && !is_device_of_value(brought->at) &&
                      !(told && is_device_of_value(told->at));
-  return named && call_at(move->at).ends_with(".cuda()") ? &move->at : nullptr;
+  if (named && call_at(move->at).ends_with(".cuda()")) return &move->at;
+  // `module.to("cuda")`, beside what is made on a device that an attribute keeps with its number.
+  return told && says_number(told->at) && means_current(move->at) ? &move->at : nullptr;
 }
 
 // `load_detector(device)` beside `Recognizer(place)`, in the function that was given both a device and its number: the

@@ -63,6 +63,15 @@ bool goes_through(const Frame& place) {
   return is_loop(place) || place.statement().find(" for ") != std::string::npos;
 }
 
+// Whether a loop goes through what is written down in its head: "(train, val)".
+bool goes_through_display(const Frame& loop) {
+  const std::string_view statement = statement_of(loop.statement());
+  const std::size_t in = statement.find(" in ");
+  if (!is_loop(loop) || in == statement.npos) return false;
+  const std::string_view through = statement.substr(in + 4);
+  return (through.starts_with('(') || through.starts_with('[')) && through.find(" for ") == through.npos;
+}
+
 // The line that a DataLoader gave to what is made by a step: its own code, or a function that it calls.
 const Frame* drawn_in_step(const LineageStep& step, const Finding& finding) {
   if (!is_changeable(step.at, finding)) return nullptr;
@@ -99,6 +108,8 @@ Explanation of_drawn(const Frame& drawn, const Pair& pair, const Finding& findin
 std::optional<Explanation> drawn_in_container(const Pair& pair, const Finding& finding) {
   const Evidence* drawn = place_of(pair.odd, trace::EvidenceKind::drawn_within_at, finding);
   if (drawn == nullptr || pair.odd.lineage.empty()) return std::nullopt;
+  // `for split in (train, val):` goes through what the program has by name.
+  if (goes_through_display(drawn->at)) return std::nullopt;
   // What the loop's own function has made, it could have made where it should be.
   if (same_function(pair.odd.lineage.back().at, drawn->at) && drawn->at.function != "<module>") return std::nullopt;
   // What an object of the program makes itself is no data: `Cache(n, device=None)`, whose caller could have said where.
@@ -131,6 +142,22 @@ std::optional<Explanation> drawn_by_library(const Pair& pair, const Finding& fin
           "Tell the call the device, if it takes one; or give it data on " + pair.wanted.device + "."}};
 }
 
+// `batch = default_collate([data[0]])`: what a loader would do, and a training loop would move.
+std::optional<Explanation> collated_by_hand(const Pair& pair, const Finding& finding) {
+  const auto collates = [&](const LineageStep& step) {
+    return step.innermost.file.find("/torch/utils/data/_utils/collate.py") != std::string::npos &&
+           is_changeable(step.at, finding) && split_assignment(step.at.statement()) &&
+           step.at.statement().find("collate(") != std::string::npos;
+  };
+  const auto found = std::ranges::find_if(pair.odd.lineage, collates);
+  if (found == pair.odd.lineage.end()) return std::nullopt;
+  return Explanation{
+      cause_at(found->at, pair.odd,
+               "This line makes a batch as a loader would, on the CPU, and nothing moves it: " + mention(pair.odd) +
+                   " is in it."),
+      Fix{found->at.file, found->at.line, "Move what is in the batch to " + pair.wanted.device + " behind this line."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> data_not_moved(const Finding& finding) {
@@ -138,6 +165,7 @@ std::optional<Explanation> data_not_moved(const Finding& finding) {
   if (!pair || is_weight(pair->odd) || !pair->odd.on_cpu() || !on_accelerator(pair->wanted)) return std::nullopt;
   if (!was_never_moved(pair->odd)) return std::nullopt;
   if (auto drawn = drawn_by_library(*pair, finding)) return drawn;
+  if (auto collated = collated_by_hand(*pair, finding)) return collated;
   const Evidence* within = place_of(pair->odd, trace::EvidenceKind::drawn_within_at, finding);
   if (within != nullptr && !is_loop(within->at)) return drawn_in_container(*pair, finding);
   const Evidence* taken = place_of(pair->odd, trace::EvidenceKind::first_bound_at, finding);

@@ -53,6 +53,14 @@ bool is_final(const Decision& decision) {
   return !decision.standard.empty() || names_device_itself(decision.at);
 }
 
+bool is_of_plan(const Decision& decision) {
+  return decision.name.ends_with("[...]");
+}
+
+bool is_changing_target(const Decision& decision) {
+  return decision.name.starts_with("self.") && !is_constructor(decision.at);
+}
+
 bool is_entry(const Decision& decision) {
   return decision.name.ends_with("']");
 }
@@ -73,6 +81,7 @@ std::string because_of(const Decision& decision) {
 
 std::string change_of(const Decision& decision, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
+  if (is_of_plan(decision)) return "Put what is used together on one device here";
   if (decision.standard.empty()) return "Let `" + decision.name + "` be on " + there + " here";
   const std::string argument = decision.name + "=" + device_at(decision.at, pair.wanted, finding);
   const std::string edit = with_argument(call_at(decision.at), argument);

@@ -34,6 +34,10 @@ const Evidence* device_given_beside(const LineageStep& made, const Operand& othe
 bool is_final(const Decision& decision);
 // `where = layer.weight.device.type`, which says no number.
 bool keeps_type_alone(const Decision& decision);
+// `table[...]`: one of the places that a table gives to modules or tensors, which a loop puts there.
+bool is_of_plan(const Decision& decision);
+// An attribute that says where to, and that is stored now and then: each store decides for all that come after it.
+bool is_changing_target(const Decision& decision);
 // An entry of a dictionary of settings, which is made in this line.
 bool is_entry(const Decision& decision);
 // Whether a name, or an expression, says a device: "device", "gpu", "rank".

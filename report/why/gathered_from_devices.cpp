@@ -37,6 +37,11 @@ const Frame* computed_by_one_line(const Pair& pair, const Finding& finding) {
   const LineageStep& odd = pair.odd.lineage.front();
   const LineageStep& wanted = pair.wanted.lineage.front();
   const bool derived = odd.how == trace::How::derived && wanted.how == trace::How::derived;
+  // What an object keeps is no entry of what the line has made.
+  if (evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr ||
+      evidence_of(pair.wanted, trace::EvidenceKind::held_by_object) != nullptr) {
+    return nullptr;
+  }
   return derived && same_line(odd.at, wanted.at) && !is_running(odd.at, finding) ? &odd.at : nullptr;
 }
 
@@ -60,6 +65,37 @@ Explanation gathered_where_put(const Evidence& put, const Pair& pair, const Find
           Fix{put.at.file, put.at.line,
               "Bring each to one device as it is put there; or in " + short_place(*finding.where) + ": `.to(" +
                   device_expression(pair.wanted) + ")`."}};
+}
+
+// `norms.append(norm)`, in a loop whose line has computed both: the put is known, or is that line itself.
+const Frame* put_in_loop(const Pair& pair, const Frame& made, const Finding& finding) {
+  for (const Operand* one : {&pair.odd, &pair.wanted}) {
+    const Evidence* put = place_of(*one, trace::EvidenceKind::entry_put_at, finding);
+    if (put != nullptr && same_function(put->at, made)) return &put->at;
+  }
+  const std::string list = pair.odd.name.substr(0, pair.odd.name.find('['));  // "preds" of `preds[1]`
+  const bool itself = made.statement().find(list + ".append(") != std::string::npos && is_changeable(made, finding);
+  return itself ? &made : nullptr;
+}
+
+// The same on a part of the list that is on the CPU, which no line has moved there by mistake: each is where its part
+// is.
+std::optional<Explanation> put_by_one_line(const Pair& pair, const Finding& finding) {
+  if (pair.odd.lineage.empty() || pair.wanted.lineage.empty()) return std::nullopt;
+  const LineageStep& made = pair.odd.lineage.front();
+  const LineageStep& other = pair.wanted.lineage.front();
+  const bool derived = made.how == trace::How::derived && other.how == trace::How::derived;
+  if (!derived || !same_line(made.at, other.at) || made_in_failing_call(made, finding)) return std::nullopt;
+  const Frame* put = put_in_loop(pair, made.at, finding);
+  if (put == nullptr) return std::nullopt;
+  const std::string list(list_of(pair.odd));
+  return Explanation{cause_at(*put, pair.odd,
+                              "This line puts what is on " + spoken_device(pair.wanted.device) + " and what is on " +
+                                  spoken_device(pair.odd.device) + " into one list, each where it was computed; " +
+                                  short_place(*finding.where) + " puts them together."),
+                     Fix{put->file, put->line,
+                         "Bring each to one device as it is put there; or in " + short_place(*finding.where) +
+                             ": `.to(" + device_expression(pair.wanted) + ")`."}};
 }
 
 // `selected = [states[k] for k in kept]`, over `torch.cat(selected)`: the line that makes the list could bring its
@@ -100,13 +136,16 @@ std::optional<Explanation> added_up(const Pair& pair, const Finding& finding) {
 
 std::optional<Explanation> gathered_from_devices(const Finding& finding) {
   const auto pair = pair_of(finding);
-  if (!pair || !on_accelerator(pair->odd) || !on_accelerator(pair->wanted)) return std::nullopt;
-  if (auto total = added_up(*pair, finding)) return total;
+  if (!pair) return std::nullopt;
+  const bool between = on_accelerator(pair->odd) && on_accelerator(pair->wanted);
+  if (auto total = between ? added_up(*pair, finding) : std::nullopt) return total;
   if (list_of(pair->odd).empty() || list_of(pair->odd) != list_of(pair->wanted)) return std::nullopt;
+  if (!between) return put_by_one_line(*pair, finding);
   if (const Evidence* put = place_of(pair->odd, trace::EvidenceKind::gathered_at, finding)) {
     return gathered_where_put(*put, *pair, finding);
   }
   if (const Evidence* list = list_made(pair->odd, finding)) return gathered_where_put(*list, *pair, finding);
+  if (auto put = put_by_one_line(*pair, finding)) return put;
   if (const Frame* made = computed_by_one_line(*pair, finding);
       made != nullptr && is_changeable(*finding.where, finding)) {
     return gathered_as_collected(*made, *pair, finding);

@@ -76,6 +76,30 @@ std::optional<Explanation> left_by_branch(const Operand& odd, const Operand& ten
                              spoken_device(tensor.device) + "."}};
 }
 
+// `self.rng = seed` keeps what another line has made: of the two that one, where it is known.
+const Evidence* stored_or_made(const Operand& odd, const Finding& finding) {
+  const Evidence* stored = place_of(odd, trace::EvidenceKind::attribute_set_at, finding);
+  const Evidence* made = place_of(odd, trace::EvidenceKind::generator_made_at, finding);
+  const bool handed = stored != nullptr && stored->at.statement().find('(') == std::string::npos;
+  return stored == nullptr || (handed && made != nullptr) ? made : stored;
+}
+
+// `if generator is None: generator = torch.Generator(device=device)`: made for the device of whoever asked first.
+std::optional<Explanation> kept_for_first(const Operand& odd, const std::string& wanted, const Finding& finding) {
+  const Evidence* guard = place_of(odd, trace::EvidenceKind::cache_guard_at, finding);
+  const Evidence* made = evidence_of(odd, trace::EvidenceKind::generator_made_at);
+  if (guard == nullptr || made == nullptr) return std::nullopt;
+  return Explanation{
+      cause_at(guard->at, odd,
+               mention_first(odd) + " was made in " + short_place(made->at) + " for " + spoken_device(odd.device) +
+                   ", which was asked for then. This condition keeps it also "
+                   "for who asks for " +
+                   spoken_device(wanted) + "."),
+      Fix{guard->at.file, guard->at.line,
+          "Make a new one here for another device, too: `or " + (odd.name.empty() ? "generator" : odd.name) +
+              ".device != …`; or keep one for each device."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
@@ -87,10 +111,10 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
     if (auto left = left_by_branch(*odd, *tensor, finding)) return left;
   }
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
+  if (auto kept = kept_for_first(*odd, wanted, finding)) return kept;
   const Evidence* made = place_of(*odd, trace::EvidenceKind::generator_yielded_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
-  if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::attribute_set_at, finding);
-  if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::generator_made_at, finding);
+  if (made == nullptr) made = stored_or_made(*odd, finding);
   const Evidence* set = place_of(*odd, trace::EvidenceKind::default_device_at, finding);
   const Evidence* loader = place_of(*odd, trace::EvidenceKind::loader_made_at, finding);
   // One that a function sets beside its loader is meant for what that function does, as one of a script is; not where

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "report/call_text.h"
 #include "report/operands.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
@@ -362,6 +363,13 @@ const Frame* attribute_place(const Operand& operand, const Evidence& held, const
   if (stored != nullptr) return &stored->at;
   const LineageStep* arrival = arrival_of(operand);
   return arrival != nullptr && is_changeable(arrival->at, finding) ? &arrival->at : nullptr;
+}
+
+bool moves_parameter(const Frame& place) {
+  const auto stored = split_assignment(place.statement());
+  const auto call = stored ? split_call(stored->value) : std::nullopt;
+  return call && call->receiver.ends_with(')') && call->receiver.find("Parameter(") != call->receiver.npos &&
+         calls_move(stored->value.substr(call->receiver.size()));
 }
 
 }  // namespace devsan::report::why

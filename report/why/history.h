@@ -107,6 +107,8 @@ std::optional<SourceAttribute> source_attribute(const Operand& operand, const Fr
 bool is_beginning(const Frame& place);
 // Whether it is a move of a module as a whole: `Module.to()`, `cuda()` and their kin.
 bool moves_module(const LineageStep& move);
+// `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
+bool moves_parameter(const Frame& place);
 // Whether a factory begins a value in this step, as `torch.full((), scale, device=loss.device)` does: what stands
 // before it is the history of the tensor that it asks for the device.
 bool begins_value(const LineageStep& step);

@@ -106,6 +106,23 @@ std::optional<Explanation> found_in_given(const Pair& pair, const Finding& findi
           "Bring the index to what it picks from" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
 }
 
+// `rows = sample["rows"].cpu()`, `mask = sample["mask"]`, and then `split(rows, mask)`: the caller brings one of the
+// two.
+std::optional<Explanation> left_by_caller(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Evidence* bound = place_of(pair.wanted, trace::EvidenceKind::bound_at, finding);
+  const bool beside = bound != nullptr && same_function(bound->at, move.at) && names_device_itself(move.at) &&
+                      split_assignment(bound->at.statement()) && only_takes_apart(bound->at.statement());
+  if (!beside || same_line(bound->at, move.at) || !is_changeable(bound->at, finding)) return std::nullopt;
+  const std::string edit = assigned_after_move(bound->at, "'cpu'");
+  return Explanation{
+      cause_at(bound->at, pair.wanted,
+               "This line leaves `" + bound->text + "` on " + spoken_device(pair.wanted.device) +
+                   ". What it picks from, " + mention(pair.odd) + ", is brought to the CPU in " + short_place(move.at) +
+                   "."),
+      Fix{bound->at.file, bound->at.line,
+          "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> index_not_brought(const Finding& finding) {
@@ -121,7 +138,7 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
   const bool in_forward = finding.where->function.ends_with(".backward") &&
                           move->at.function == std::string(class_of(*finding.where)) + ".forward";
   const bool here = (same_function(move->at, *finding.where) || in_forward) && names_device_itself(move->at);
-  if (!here) return std::nullopt;
+  if (!here) return left_by_caller(*move, *pair, finding);
   const Frame& place = taken_at(pair->wanted, finding);
   if (!is_changeable(place, finding)) return std::nullopt;
   const std::string edit = assigned_after_move(place, "'cpu'");

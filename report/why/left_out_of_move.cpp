@@ -95,6 +95,25 @@ Explanation taken_out_beside(const Evidence& bound, const Evidence& sibling, con
                   short_place(sibling.at) + ", too."}};
 }
 
+// `out = teacher(images.to(device))`: what is moved is given away, and no variable means it.
+bool moves_in_call(const Frame& place) {
+  const std::string_view text = statement_of(place.statement());
+  const std::size_t move = std::min(text.find(".to("), text.find(".cuda("));
+  if (move == text.npos) return false;
+  const auto count = [text = text.substr(0, move)](char c) { return std::ranges::count(text, c); };
+  return count('(') > count(')');
+}
+
+// `images, labels = batch`, above such a line: where a part of the batch gets its name, it can be moved for all that
+// comes. Null where it is taken out otherwise.
+const Evidence* unpacked_above(const Pair& pair, const Evidence& sibling, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::first_bound_at, finding);
+  if (bound == nullptr || !same_function(bound->at, sibling.at) || bound->at.line >= sibling.at.line) return nullptr;
+  const auto assigned = split_assignment(bound->at.statement());
+  const bool several = assigned && assigned->target.find(',') != std::string_view::npos;
+  return several && only_takes_apart(bound->at.statement()) && moves_in_call(sibling.at) ? bound : nullptr;
+}
+
 // `prior` of `prior.base.scale`, an object that is neither tensor nor module: whether it can move itself nobody knows.
 bool is_inside_object(const Operand& odd, const Evidence& given) {
   return odd.name.starts_with(given.text + ".") && evidence_of(odd, trace::EvidenceKind::held_by_object) != nullptr;
@@ -301,6 +320,9 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   }
   if (const Evidence* as_it_is = place_of(pair->odd, trace::EvidenceKind::put_as_it_is_at, finding)) {
     return put_in_other_branch(*as_it_is, *sibling, left, *pair);
+  }
+  if (const Evidence* unpacked = unpacked_above(*pair, *sibling, finding)) {
+    return taken_out_beside(*unpacked, *sibling, *pair);
   }
   const Evidence* rebuilt = place_of(pair->odd, trace::EvidenceKind::rebuilt_at, finding);
   const bool anew = rebuilt != nullptr && same_function(rebuilt->at, sibling->at);

@@ -131,12 +131,20 @@ bool is_sent_to_host(const Operand& operand) {
   return operand.on_cpu() && move != nullptr && !is_load(*move) && names_device_itself(move->at);
 }
 
+// `model.state_dict()[name]`, of a model that nothing has moved: a script that computes with such entries works on the
+// host, whatever device a file says.
+bool is_entry_of_host_model(const Operand& operand) {
+  return operand.on_cpu() && operand.name.ends_with("']") && was_never_moved(operand) &&
+         evidence_of(operand, trace::EvidenceKind::module_bound_at) != nullptr;
+}
+
 // A number from an accelerator is odd beside a CPU tensor that takes it in; not where that is on the CPU because it was
 // read so. And of two devices what a program has put there itself is on the right one, rather than what a file says.
 std::optional<Pair> loaded_among(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return pair;
   if (is_sent_to_host(pair->odd) && is_where_it_was_saved(pair->wanted)) return Pair{pair->wanted, pair->odd};
+  if (is_entry_of_host_model(pair->odd) && is_where_it_was_saved(pair->wanted)) return Pair{pair->wanted, pair->odd};
   if (!on_accelerator(pair->odd)) return pair;
   const bool read_so = pair->odd.is_scalar() && pair->wanted.on_cpu();
   const bool saved_so =

@@ -176,6 +176,15 @@ Explanation made_on_attribute(const Evidence& attribute, const LineageStep& orig
             "Set the device of the object that keeps these weights here, too; or take the device from a weight in " +
                 short_place(origin.at) + "."}};
   }
+  // A module's `forward` has what it is given, and its weights, to ask.
+  if (own_function(origin.at) == "forward") {
+    return {
+        cause_at(origin.at, pair.odd,
+                 mention_first(pair.odd) + " begins in this line on `" + attribute.text + "`, which " +
+                     short_place(attribute.at) + " has stored: " + spoken_device(pair.odd.device) + ". " + moved),
+        Fix{origin.at.file, origin.at.line,
+            "Take the device from what is given to `forward`, or from a weight, instead of `" + attribute.text + "`."}};
+  }
   return {cause_at(attribute.at, pair.odd,
                    mention_first(pair.odd) + " begins in " + short_place(origin.at) + " on `" + attribute.text +
                        "`, which this line stores: " + spoken_device(pair.odd.device) + ". " + moved),
@@ -295,6 +304,23 @@ std::optional<Explanation> taken_from_value(const LineageStep& origin, const Pai
                    "; " + short_place(origin.at) + " makes " + mention(pair.odd) + " there. What it meets is on " +
                    spoken_device(pair.wanted.device) + "."),
       Fix{taken->at.file, taken->at.line, "Take the device from what it is used with, `" + device + "`."}};
+}
+
+// `torch.arange(n, device=self.embed.weight.device)` in the function that fails: where that weight was at that moment
+// is where it is kept, as hooks that bring weights over for each call show.
+bool asks_weight_here(const LineageStep& origin, const Finding& finding) {
+  const std::string call = call_at(origin.at);
+  const bool asks = call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
+  return asks && same_function(origin.at, *finding.where);
+}
+
+Explanation made_where_weight_is(const LineageStep& origin, const Pair& pair, const std::string& device) {
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line, which asks a weight for the device: " +
+                       spoken_device(pair.odd.device) + " at that moment. What it meets, " + mention(pair.wanted) +
+                       ", is on " + spoken_device(pair.wanted.device) + "."),
+          Fix{origin.at.file, origin.at.line,
+              "Take the device from what it is used with, `" + device + "`, instead of from a weight."}};
 }
 
 // Weights whose data is kept elsewhere, or was not loaded yet, are on `meta`, and so is what is computed with them.
@@ -422,6 +448,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);
   if (auto taken = named ? taken_from_value(*origin, *pair, device, finding) : std::nullopt) return taken;
+  if (named && asks_weight_here(*origin, finding)) return made_where_weight_is(*origin, *pair, device);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause =
       cause_at(origin->at, pair->odd,

@@ -41,9 +41,19 @@ bool tells_helper(const Decision& told, const Evidence& stay) {
 
 // `self.values.index_select(0, rows.to(self.keys.device))`: the failing line brings it over, and asks the wrong one
 // where to.
-std::optional<Explanation> asked_in_vain(const Evidence& stay, const Pair& pair) {
+std::optional<Explanation> asked_in_vain(const Evidence& stay, const Pair& pair, const Finding& finding) {
   const std::string call = call_at(stay.at);
   if (call.find(".device)") == call.npos || is_weight(pair.odd)) return std::nullopt;
+  if (const Evidence* property = place_of(pair.odd, trace::EvidenceKind::device_property_at, finding)) {
+    return Explanation{
+        cause_at(property->at, pair.odd,
+                 "`" + call + "` leaves " + mention(pair.odd) + " on " + spoken_device(pair.odd.device) +
+                     ", as this property says. What it meets is on " + spoken_device(pair.wanted.device) +
+                     " when it is used."),
+        Fix{property->at.file, property->at.line,
+            "Say where the work is done, not where something is kept; or take the device from what it meets, in " +
+                short_place(stay.at) + ": `.to(" + device_expression(pair.wanted) + ")`."}};
+  }
   return Explanation{
       cause_at(stay.at, pair.odd,
                "`" + call + "` leaves " + mention(pair.odd) + " where it is, on " + spoken_device(pair.odd.device) +
@@ -68,6 +78,26 @@ std::optional<Explanation> other_by_default(const Decision& told, const Pair& pa
       Fix{other->at.file, other->at.line, "Give `" + other->name + "` the device that the object works on."}};
 }
 
+// `ids.to(self.device)`, where the attribute says what a constructor was told, and the weights beside it were moved on.
+std::optional<Explanation> told_by_stale_attribute(const Evidence& stay, const Pair& pair, const Finding& finding) {
+  const Evidence* attribute = attribute_between(pair.odd, trace::EvidenceKind::stay_from, finding);
+  const LineageStep* moved = newest_move_of(pair.wanted);
+  const bool kept = attribute != nullptr && is_constructor(attribute->at) && !is_constructor(stay.at);
+  if (!kept || moved == nullptr || !is_weight(pair.wanted) || class_of(attribute->at) != class_of(stay.at)) {
+    return std::nullopt;
+  }
+  if (!moves_module(*moved) || makes_object(moved->at)) return std::nullopt;
+  return Explanation{
+      cause_at(stay.at, pair.odd,
+               "This line brings " + mention(pair.odd) + " to `" + attribute->text + "`, which still says " +
+                   spoken_device(pair.odd.device) + ", as " + short_place(attribute->at) + " has stored it. " +
+                   mention_first(pair.wanted) + " was moved to " + spoken_device(pair.wanted.device) + " in " +
+                   short_place(moved->at) + ", which the attribute does not follow."),
+      Fix{stay.at.file, stay.at.line,
+          "Take the device from the weights, `" + device_expression(pair.wanted) + "`, instead of `" + attribute->text +
+              "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> move_did_nothing(const Finding& finding) {
@@ -75,14 +105,17 @@ std::optional<Explanation> move_did_nothing(const Finding& finding) {
   if (!pair) return std::nullopt;
   const Evidence* stay = place_of(pair->odd, trace::EvidenceKind::stayed_at, finding);
   if (stay == nullptr || !asks_to_move(*stay, pair->odd)) return std::nullopt;
-  if (same_line(stay->at, *finding.where)) return asked_in_vain(*stay, *pair);
+  if (same_line(stay->at, *finding.where)) return asked_in_vain(*stay, *pair, finding);
   // Who gave it that device is known: that line is nearer to the mistake than the one that did as it was told.
-  if (decision_of(pair->odd, trace::EvidenceKind::device_from, finding)) return std::nullopt;
   const auto told = decision_of(pair->odd, trace::EvidenceKind::stay_from, finding);
+  const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
+  if (decided && !(told && is_changing_target(*told) && same_line(told->at, decided->at))) return std::nullopt;
+  if (auto stale = told_by_stale_attribute(*stay, *pair, finding)) return stale;
   if (told) {
     if (auto other = other_by_default(*told, *pair, finding)) return other;
   }
-  if (told && ((is_final(*told) && is_device_argument(*told)) || tells_helper(*told, *stay))) {
+  if (told &&
+      ((is_final(*told) && is_device_argument(*told)) || tells_helper(*told, *stay) || is_changing_target(*told))) {
     return left_as_told(*told, *stay, *pair, finding);
   }
   const std::string here = spoken_device(pair->odd.device);

@@ -14,11 +14,6 @@ namespace devsan::report::why {
 
 namespace {
 
-// An attribute that says where to, and that is stored now and then: each store decides for all that come after it.
-bool is_changing_target(const Decision& decided) {
-  return decided.name.starts_with("self.") && !is_constructor(decided.at);
-}
-
 // A constructor does as it is told; what runs later could look where the value is needed, unless its caller tells it in
 // so many words to go elsewhere. `kept`: an attribute does.
 bool obeys(const LineageStep& move, const Decision& decided, bool kept) {
@@ -203,6 +198,23 @@ std::optional<Explanation> restored_as_saved(const LineageStep& move, const Pair
           "Bring it back to where it is used, on " + spoken_device(pair.wanted.device) + ", when it is taken over."}};
 }
 
+// `block(x.to(block.weight.device))`: brought to where the module that is called is. What belongs to that module, and
+// meets it there, was put on another accelerator by one line for all.
+std::optional<Explanation> moved_to_its_user(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const LineageStep* other = newest_move_of(pair.wanted);
+  const std::string call = call_at(move.at);
+  const bool asks = call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
+  const bool between = on_accelerator(pair.odd) && on_accelerator(pair.wanted) && is_weight(pair.wanted);
+  if (!asks || !between || other == nullptr || !moves_module(*other)) return std::nullopt;
+  if (!is_changeable(other->at, finding) || same_function(move.at, *finding.where)) return std::nullopt;
+  return Explanation{
+      cause_at(other->at, pair.wanted,
+               "This line puts " + mention(pair.wanted) + ", and all that it moves, on " + pair.wanted.device + ". " +
+                   mention_first(pair.odd) + " is brought to the module that is called, on " + pair.odd.device +
+                   ", in " + short_place(move.at) + "."),
+      Fix{other->at.file, other->at.line, "Move each part to where it is used, here " + pair.odd.device + "."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> moved_away(const Finding& finding) {
@@ -211,6 +223,8 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const LineageStep* move = newest_move_of(pair->odd);
   if (move == nullptr || !is_changeable(move->at, finding)) return std::nullopt;
   if (is_left_by_module(*move, *pair, finding) || was_passed_over(*pair, finding)) return std::nullopt;
+  const bool plain = evidence_of(pair->odd, trace::EvidenceKind::held_by_module) != nullptr;
+  if (plain && moves_parameter(move->at)) return std::nullopt;  // attribute_not_buffer knows more
   if (is_settled_later(*move, *pair, finding)) return std::nullopt;
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto restored = restored_as_saved(*move, *pair, finding)) return restored;
@@ -232,8 +246,11 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const bool kept = attribute_between(pair->odd, trace::EvidenceKind::device_from, finding) != nullptr;
   // A variable of the function itself: the line that gives it its value decides for all that the function moves.
   const bool here = decided && same_function(decided->at, move->at) && is_device_argument(*decided);
-  if (here || (decided && obeys(*move, *decided, kept))) return told_to_move(*decided, *move, *pair, finding);
+  const bool planned = decided && is_of_plan(*decided) && on_accelerator(pair->odd) && on_accelerator(pair->wanted);
+  if (here || planned || (decided && obeys(*move, *decided, kept)))
+    return told_to_move(*decided, *move, *pair, finding);
   if (const Frame* call = call_of_mover(*move, pair->odd, finding)) return sent_to_mover(*call, *move, *pair, finding);
+  if (auto apart = moved_to_its_user(*move, *pair, finding)) return apart;
   const bool itself = move == &pair->odd.lineage.front();
   RootCause cause = cause_at(move->at, pair->odd,
                              std::string("This line puts ") + (itself ? "it" : "the value that it is computed from") +

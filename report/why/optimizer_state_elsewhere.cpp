@@ -179,6 +179,8 @@ std::optional<Explanation> optimizer_state_elsewhere(const Finding& finding) {
   const LineageStep* made = pair->odd.lineage.empty() ? nullptr : &pair->odd.lineage.front();
   const bool put = is_changeable(state->at, finding);
   if (auto between = put ? std::nullopt : moved_between_steps(*pair, made, what, finding)) return between;
+  const bool alone = evidence_of(pair->odd, trace::EvidenceKind::sibling_moved) == nullptr;
+  if (auto early = put || !alone ? std::nullopt : loaded_before_the_move(*pair, what, finding)) return early;
   if (!put && made != nullptr && made->how == trace::How::derived && is_changeable(made->at, finding) &&
       !made_in_failing_call(*made, finding)) {
     return made_before_the_move(*made, what, *pair, finding);

@@ -71,12 +71,29 @@ std::optional<Explanation> entry_handed_on(const Pair& pair, const Finding& find
                      Fix{given->at.file, given->at.line, "Move it where it is handed on: " + move + "."}};
 }
 
+// `self.buckets = state["buckets"]`, in a method that takes over what was saved: the loop that goes through the list
+// later has nothing to add.
+std::optional<Explanation> kept_as_given(const Pair& pair, const Finding& finding) {
+  const Evidence* stored = place_of(pair.odd, trace::EvidenceKind::list_stored_at, finding);
+  const auto assigned = stored != nullptr ? split_assignment(stored->at.statement()) : std::nullopt;
+  if (!assigned || is_constructor(stored->at) || !only_takes_apart(stored->at.statement())) return std::nullopt;
+  if (!begins_with_entry(assigned->value) || !pair.odd.on_cpu() || !was_never_moved(pair.odd)) return std::nullopt;
+  return Explanation{cause_at(stored->at, pair.odd,
+                              "This line keeps what it is given as it is: " + mention(pair.odd) +
+                                  " is in it, on the CPU. What it meets "
+                                  "is on " +
+                                  spoken_device(pair.wanted.device) + "."),
+                     Fix{stored->at.file, stored->at.line,
+                         "Move each to " + spoken_device(pair.wanted.device) + " when it is taken over here."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> taken_from_elsewhere(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair) return std::nullopt;
   if (auto entry = entry_handed_on(*pair, finding)) return entry;
+  if (auto kept = kept_as_given(*pair, finding)) return kept;
   const Evidence* bound = place_of(pair->odd, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr || same_line(bound->at, *finding.where)) return std::nullopt;
   if (decided_elsewhere(pair->odd, finding) || made_by_user(pair->odd, finding)) return std::nullopt;

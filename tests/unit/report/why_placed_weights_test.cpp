@@ -302,8 +302,10 @@ TEST_CASE("An attribute that says a device does not follow the weights that the 
                                        Contains("comes from weights that were moved to cuda:0 in model.py:50"));
   CHECK_THAT(told.fix->text, Contains("`x.device`"));
 
-  SECTION("the store is the cause for a weight itself") {
+  SECTION("for a weight itself the store is the cause, but for what a forward makes") {
     wanted(finding).is = NameKind::parameter;
+    CHECK(cause_line(explained(finding)) == 25);
+    odd(finding).lineage.front().at.function = "Net.mask";
     CHECK(cause_line(explained(finding)) == 12);
   }
   SECTION("not where no module was moved") {
