@@ -10,7 +10,6 @@
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/variable_stores.h"
-#include "hooks/source/source_files.h"
 #include "trace/function_names.h"
 
 namespace devsan::hooks {
@@ -308,16 +307,6 @@ std::optional<trace::Position> stored_where_made(const Inquiry& inquiry, std::si
   return found;
 }
 
-// Of several the only one that makes nothing of what it stores: any other would stand in the operand's history.
-std::optional<trace::Position> only_that_makes_nothing(const Inquiry& inquiry, std::size_t operand,
-                                                       std::vector<Candidate> candidates) {
-  SourceFiles files;
-  std::erase_if(candidates, [&files](const Candidate& one) {
-    return files.line(one.at.file, one.at.line).find("torch.") != std::string_view::npos;
-  });
-  return choose(inquiry, operand, candidates);
-}
-
 // The only attribute among them of an object that is no module.
 std::optional<Holding> only_of_object(const std::vector<Holding>& attributes) {
   std::optional<Holding> found;
@@ -339,7 +328,7 @@ void add_entry_of_object(const Inquiry& inquiry, std::size_t operand, const void
   auto stored = choose(inquiry, operand, candidates);
   if (!stored) stored = taken_as_loaded(inquiry, operand, candidates, list->link.name);
   if (!stored) stored = stored_where_made(inquiry, operand, candidates);
-  if (!stored) stored = only_that_makes_nothing(inquiry, operand, candidates);
+  if (!stored) stored = choose_giver(inquiry, operand, candidates);
   if (!stored) return add_perhaps_stored(inquiry, operand, candidates, type_and(list->holder, written(list->link)));
   inquiry.found.add(trace::EvidenceKind::list_stored_at, operand, *stored, type_and(list->holder, written(list->link)));
 }

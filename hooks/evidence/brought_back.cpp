@@ -48,8 +48,8 @@ int other_call(const SourceLines& lines, int sent, const std::string& method) {
 
 // The `if` that a line stands in, as a statement of its block, and that has no other branch; 0 without one.
 int condition_of(const SourceLines& lines, int line) {
-  const int head = enclosing_line(lines, line, "if ");
-  if (head == 0 || head < enclosing_line(lines, line, "def ")) return 0;
+  const int head = condition_around(lines, line);
+  if (head == 0) return 0;
   const int end = end_of_block(lines, head + 1, head);
   for (int k = head + 1; k <= end; ++k) {
     if (!is_blank(lines[k]) && indentation(lines[k]) < indentation(lines[line])) return 0;

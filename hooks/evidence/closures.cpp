@@ -34,11 +34,10 @@ struct KeptFunction {
 // The modules at and below one, and the functions that they keep as attributes, or in a list or dictionary of theirs.
 class KeptFunctions final : public LinkVisitor {
  public:
-  explicit KeptFunctions(const void* root) {
-    modules_.push_back(root);
-    for (std::size_t k = 0; k < modules_.size(); ++k) {
-      module_ = modules_[k];
-      visit_links(const_cast<void*>(module_), *this);
+  explicit KeptFunctions(const void* root) : modules_(modules_below(root, kMaxModules)) {
+    for (const void* module : modules_) {
+      module_ = module;
+      visit_links(const_cast<void*>(module), *this);
     }
   }
   const std::vector<KeptFunction>& all() const { return all_; }
@@ -48,22 +47,18 @@ class KeptFunctions final : public LinkVisitor {
   }
 
   bool link(const Link& link, void* object) override {
-    if (link.kind == LinkKind::child) {
-      if (modules_.size() < kMaxModules && !has_module(object)) modules_.push_back(object);
-      return true;
-    }
+    if (link.kind == LinkKind::child) return true;
     const bool entry = is_entry(link.kind);
     if (!entry) attribute_ = link;
     if (is_function(object)) all_.push_back({module_, attribute_, object});
-    const bool container = is_list(object) || is_tuple(object) || is_dict(object);
-    if (!entry && link.kind == LinkKind::attribute && container) visit_links(object, *this);
+    if (!entry && link.kind == LinkKind::attribute && is_container(object)) visit_links(object, *this);
     return true;
   }
 
  private:
+  const std::vector<const void*> modules_;
   const void* module_ = nullptr;
   Link attribute_{};
-  std::vector<const void*> modules_;
   std::vector<KeptFunction> all_;
 };
 

@@ -39,7 +39,7 @@ class Fills {
     const int end = definition != 0 ? end_of_function(lines, definition + 1) : lines.count();
     for (int k = definition + 1; k <= end; ++k) {
       if (is_blank(lines[k]) || enclosing_line(lines, k, "def ") != definition) continue;
-      if (fills(lines, k, statement_at(lines, k))) {
+      if (fills(lines, k, definition)) {
         found.push_back({position_at(begin.file, k, qualified_function(lines, k)), true});
       }
       k = end_of_statement(lines, k);
@@ -49,19 +49,19 @@ class Fills {
   std::vector<Candidate> found;
 
  private:
-  bool fills(const SourceLines& lines, int line, const std::string& statement) const {
-    for (const ContainerPut& put : puts_in(statement)) {
+  bool fills(const SourceLines& lines, int line, int definition) const {
+    for (const ContainerPut& put : puts_in(statement_at(lines, line))) {
       const std::string_view key = text_of_key(put.key);
       const std::string_view root = without_subscripts(put.container);
       if (!key_.empty() && !key.empty() && key != key_) continue;
-      if (is_identifier(root) ? stands_for(lines, line, root) : root.ends_with("." + attribute_)) return true;
+      if (is_identifier(root) ? stands_for(lines, line, definition, root) : root.ends_with("." + attribute_))
+        return true;
     }
     return false;
   }
 
   // Whether a variable has its value from what the attribute keeps.
-  bool stands_for(const SourceLines& lines, int line, std::string_view variable) const {
-    const int definition = enclosing_line(lines, line, "def ");
+  bool stands_for(const SourceLines& lines, int line, int definition, std::string_view variable) const {
     for (int loop = line; (loop = enclosing_line(lines, loop, "for ")) > definition;) {
       const std::string head = statement_at(lines, loop);
       if (has_word(loop_targets(head), variable)) return has_attribute(assigned_text(head), attribute_);

@@ -25,10 +25,6 @@ bool is_filled_later(std::string_view value) {
   return !given && std::ranges::find(kEmpty, type) != kEmpty.end();
 }
 
-bool is_dictionary(std::string_view value) {
-  return value.starts_with('{') || value.starts_with("dict(");
-}
-
 }  // namespace
 
 // The loop around the line that binds the name, or the only assignment above it in the same function.
@@ -62,54 +58,48 @@ std::optional<std::string> DeviceTrail::taken_out(const std::string& name, Stop&
 std::vector<DeviceTrail::Stop> DeviceTrail::follow_call(const std::string& call) {
   constexpr std::string_view kChooses = " if ";
   Stop stop{{}, call_text(call).value_or(CallText{}).callee};
-  if (!enter_function(call)) return {};
-  const auto value = value_returned(lines(file_), line_, std::nullopt);
+  const auto value = go_to_return(call, std::nullopt);
   if (!value) return {};
-  line_ = value->line;
-  if (is_identifier(value->text)) return follow(value->text);
+  if (is_identifier(*value)) return follow(*value);
   // Whether there is an accelerator at all is nobody's choice.
-  const bool chooses = value->text.find(kChooses) != value->text.npos;
-  if (!chooses || value->text.find("is_available") != value->text.npos) return {};
+  const bool chooses = value->find(kChooses) != value->npos;
+  if (!chooses || value->find("is_available") != value->npos) return {};
   stop.at = position_here();
   return {std::move(stop)};
 }
 
-// To the function that a call runs; false where that is not in the file, or not the only one of its name.
-bool DeviceTrail::enter_function(std::string_view called) {
+// To the line of the function that a call runs which hands back its result, and what that is; none where the function
+// is not in the file, or not the only one of its name.
+std::optional<std::string> DeviceTrail::go_to_return(std::string_view called, std::optional<std::size_t> element) {
   const auto call = call_text(called);
   const int definition = call ? definition_called(lines(file_), line_, call->callee) : 0;
-  if (definition == 0) return false;
-  line_ = definition;
+  auto value = definition != 0 ? value_returned(lines(file_), definition, element) : std::nullopt;
+  if (!value) return std::nullopt;
+  line_ = value->line;
   frame_.reset();
-  return true;
+  return std::move(value->text);
 }
 
 // Several results are no place of their own: what the function gives the variable that it hands back decides.
 std::optional<std::string> DeviceTrail::result_of(std::string_view called, std::optional<std::size_t> element,
                                                   Stop& stop) {
   // A function may be written to call itself, by another meaning of its name.
-  if (++results_ > kMaxResults || !enter_function(called)) return std::nullopt;
-  auto value = value_returned(lines(file_), line_, element);
-  if (!value) return std::nullopt;
-  line_ = value->line;
-  if (is_identifier(value->text)) {
-    stop = Stop{{}, value->text};
-    return of_variable(value->text, stop);
+  if (++results_ > kMaxResults) return std::nullopt;
+  auto value = go_to_return(called, element);
+  if (value && is_identifier(*value)) {
+    stop = Stop{{}, *value};
+    return of_variable(*value, stop);
   }
-  if (!decides_place(value->text)) return std::nullopt;
-  return value->text;
+  return value && decides_place(*value) ? value : std::nullopt;
 }
 
 // The line that puts the only entries into a container, or the dictionary that is written down.
 std::optional<std::string> DeviceTrail::entry_in(const std::string& container, int depth, Stop& stop) {
   if (depth == 0) return std::nullopt;
-  if (is_dictionary(container)) return "";
+  if (is_dict_display(container)) return "";
   if (call_text(container)) {
-    if (!enter_function(container)) return std::nullopt;
-    auto value = value_returned(lines(file_), line_, std::nullopt);
-    if (!value) return std::nullopt;
-    line_ = value->line;
-    return entry_in(unwrapped(value->text), depth - 1, stop);
+    const auto value = go_to_return(container, std::nullopt);
+    return value ? entry_in(unwrapped(*value), depth - 1, stop) : std::nullopt;
   }
   const int used = line_;
   const auto made = display_of(container);

@@ -71,7 +71,7 @@ class DeviceTrail {
   };
   std::optional<TakenHere> taking_here(const std::string& name);
   std::optional<std::string> taken_out(const std::string& name, Stop& stop);
-  bool enter_function(std::string_view called);
+  std::optional<std::string> go_to_return(std::string_view called, std::optional<std::size_t> element);
   std::optional<std::string> result_of(std::string_view called, std::optional<std::size_t> element, Stop& stop);
   std::optional<std::string> entry_in(const std::string& container, int depth, Stop& stop);
   std::optional<std::string> entry_given(const std::string& container, int depth, Stop& stop);

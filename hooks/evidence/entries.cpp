@@ -251,16 +251,9 @@ std::optional<trace::Position> container_put(const Inquiry& inquiry, std::size_t
 void find_put_of_variable(const Inquiry& inquiry, std::size_t operand, std::uint32_t place) {
   const auto entry = entry_of_dict(inquiry.search, place);
   if (!entry) return;
-  std::vector<Candidate> candidates = puts_of(inquiry, *entry).all;
+  const std::vector<Candidate> candidates = puts_of(inquiry, *entry).all;
   auto at = choose(inquiry, operand, candidates);
-  if (!at) {
-    // A line that makes what it puts there would stand in the history.
-    SourceFiles files;
-    std::erase_if(candidates, [&files](const Candidate& one) {
-      return files.line(one.at.file, one.at.line).find("torch.") != std::string_view::npos;
-    });
-    at = choose(inquiry, operand, candidates);
-  }
+  if (!at) at = choose_giver(inquiry, operand, candidates);
   if (at) inquiry.found.add(trace::EvidenceKind::entry_put_at, operand, *at, inquiry.search.path_to(entry->container));
 }
 

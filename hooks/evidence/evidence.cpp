@@ -83,6 +83,15 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
   return match != nullptr ? std::optional(match->at) : among_calls(inquiry, operand, candidates);
 }
 
+std::optional<trace::Position> choose_giver(const Inquiry& inquiry, std::size_t operand,
+                                            std::vector<Candidate> candidates) {
+  SourceFiles files;
+  std::erase_if(candidates, [&files](const Candidate& one) {
+    return files.line(one.at.file, one.at.line).find("torch.") != std::string_view::npos;
+  });
+  return choose(inquiry, operand, candidates);
+}
+
 const void* Inquiry::viewed_by(std::size_t operand) const {
   const Sighting& sighting = search.sighting(operand);
   const OperandIdentity& known = identities[operand];

@@ -90,6 +90,10 @@ struct Candidate {
 std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operand,
                                       const std::vector<Candidate>& candidates);
 
+// The same among those that make nothing of what they give: a line that makes it would stand in the operand's history.
+std::optional<trace::Position> choose_giver(const Inquiry& inquiry, std::size_t operand,
+                                            std::vector<Candidate> candidates);
+
 // The lines that may have stored attribute `name` of `holder`, and the one that has.
 std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name);
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,

@@ -83,8 +83,8 @@ void find_guard(const Inquiry& inquiry, std::size_t operand, const trace::Positi
   const SourceLines lines(files.whole(made.file));
   const std::string statement = statement_at(lines, made.line);
   const std::size_t equals = equals_of(statement);
-  const int guard = enclosing_line(lines, made.line, "if ");
-  if (equals == statement.npos || guard <= enclosing_line(lines, made.line, "def ")) return;
+  const int guard = condition_around(lines, made.line);
+  if (equals == statement.npos || guard == 0) return;
   const std::string_view kept = trimmed(std::string_view(statement).substr(0, equals));
   const std::string condition = statement_at(lines, guard);
   const bool for_device = !device_expression(trimmed(std::string_view(statement).substr(equals + 1))).empty();

@@ -29,7 +29,7 @@ std::string class_called(std::string_view text) {
 // The `def __init__` of a class in the file; 0 without one.
 int constructor_in(const SourceLines& lines, const std::string& type) {
   for (int k = 1; k <= lines.count(); ++k) {
-    const int around = defined_name(trimmed(lines[k]), "def ") == "__init__" ? enclosing_line(lines, k, "class ") : 0;
+    const int around = function_defined(lines[k]) == "__init__" ? enclosing_line(lines, k, "class ") : 0;
     if (around != 0 && defined_name(lines[around], "class ") == type) return k;
   }
   return 0;
@@ -37,13 +37,9 @@ int constructor_in(const SourceLines& lines, const std::string& type) {
 
 // Whether a value is an argument itself, or a part of it: "policy", "policy[0]", "policy.actor.cnn".
 bool is_part_of_argument(std::string_view value, std::string_view definition) {
-  const auto of_path = [](char c) {
-    return trace::is_word(c) || std::string_view(".[]'\"").find(c) != std::string_view::npos;
-  };
   const std::string name = leading_name(value);
   const std::string_view argument = std::string_view(name).substr(0, name.find('.'));
-  return !argument.empty() && argument != "self" && std::ranges::all_of(value, of_path) &&
-         parameter_of(definition, argument).has_value();
+  return !argument.empty() && argument != "self" && is_path(value) && parameter_of(definition, argument).has_value();
 }
 
 }  // namespace

@@ -77,18 +77,17 @@ int early_return(const SourceLines& lines, int line, const std::vector<std::stri
   return 0;
 }
 
-// The condition around a call of the method, in a method of the same object; 0 without one.
-int condition_around(const SourceLines& lines, int line, const std::vector<std::string>& attributes) {
-  const int definition = enclosing_line(lines, line, "def ");
-  const int condition = enclosing_line(lines, line, "if ");
-  return condition > definition && asks_for(lines[condition], attributes) ? condition : 0;
+// The condition around a line, or a call of the method, in a method of the same object; 0 without one.
+int asking_condition(const SourceLines& lines, int line, const std::vector<std::string>& attributes) {
+  const int condition = condition_around(lines, line);
+  return condition != 0 && asks_for(lines[condition], attributes) ? condition : 0;
 }
 
 // `if self.state is None or self.state.shape != x.shape:` around the line that makes it anew: it asks more than whether
 // there is one, so it is where the device would be asked for, too. 0 without one.
 int condition_to_make(const SourceLines& lines, int line, const std::vector<std::string>& attributes) {
   constexpr std::array<std::string_view, 5> kCompares = {" != ", " == ", " < ", " > ", " not in "};
-  const int condition = condition_around(lines, line, attributes);
+  const int condition = asking_condition(lines, line, attributes);
   if (condition == 0) return 0;
   const std::string text = statement_at(lines, condition);
   const bool compares =
@@ -107,7 +106,7 @@ void find_cache_guard(const trace::OperandRecord& operand, std::size_t index, Ev
     const std::vector<trace::Position> frames = call_frames(made, node.calls);
     // A step that was computed keeps no calls; those of the step that it was made of are the same.
     if (guard == 0 && frames.size() > 1 && frames[1].file == made.file) {
-      guard = condition_around(lines, frames[1].line, attributes);
+      guard = asking_condition(lines, frames[1].line, attributes);
     }
     if (guard == 0) return node.how == trace::How::derived;
     found.add(trace::EvidenceKind::cache_guard_at, index,

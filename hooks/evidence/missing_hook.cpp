@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
@@ -27,23 +26,6 @@ namespace {
 constexpr std::string_view kRegister = "register_forward_pre_hook";
 constexpr std::size_t kMaxModules = 5000;
 
-// The modules below one, and itself.
-class ModuleTree final : public LinkVisitor {
- public:
-  explicit ModuleTree(const void* root) : modules_{root}, seen_{root} {
-    for (std::size_t k = 0; k < modules_.size(); ++k) visit_links(const_cast<void*>(modules_[k]), *this);
-  }
-  bool link(const Link& link, void* object) override {
-    if (link.kind == LinkKind::child && seen_.insert(object).second) modules_.push_back(object);
-    return modules_.size() < kMaxModules;
-  }
-  const std::vector<const void*>& modules() const { return modules_; }
-
- private:
-  std::vector<const void*> modules_;
-  std::unordered_set<const void*> seen_;
-};
-
 bool has_hooks(const void* module) {
   return !input_hooks_of(module).empty();
 }
@@ -54,6 +36,18 @@ std::optional<trace::Position> only_call(const Inquiry& inquiry, std::string_vie
   return only_load(inquiry, method, [&call](std::string_view line) { return line.find(call) != line.npos; });
 }
 
+// "align" of `module.register_forward_pre_hook(align)`; "lambda …" of one that is written there.
+std::string hook_given(std::string_view statement) {
+  constexpr std::string_view kLambda = "lambda";
+  const std::size_t open = call_in(statement, kRegister);
+  if (open == statement.npos) return "";
+  const std::string_view given = statement.substr(open + kRegister.size());
+  const std::size_t closing = closing_of(given, 0);
+  if (closing == given.npos) return "";
+  const std::string_view inside = trimmed(given.substr(1, closing - 1));
+  return std::string(inside.starts_with(kLambda) ? inside : inside.substr(0, end_of_expression(inside, 0)));
+}
+
 // What the owner of a weight has, or has not, to bring its input over.
 class MissingHook {
  public:
@@ -62,13 +56,13 @@ class MissingHook {
         operand_(operand),
         registered_(registered),
         lines_(files_.whole(registered.file)),
-        statement_(statement_at(lines_, registered.line)) {}
+        hook_(hook_given(statement_at(lines_, registered.line))) {}
 
   void look_at(const std::vector<const Holding*>& owners, const c10::TensorImpl* weight) {
     if (!hook_moves()) return;
-    const int condition = condition_around();
+    const int condition = condition_around(lines_, registered_.line);
     const void* root = owners.back()->holder;
-    if (std::ranges::any_of(ModuleTree(root).modules(), has_hooks)) {
+    if (std::ranges::any_of(modules_below(root, kMaxModules), has_hooks)) {
       if (condition != 0) add(condition, "skipped");
     } else if (condition != 0 && weight != nullptr && is_moved_beside(*weight)) {
       add(condition, "not registered");
@@ -83,23 +77,10 @@ class MissingHook {
                        position_at(registered_.file, line, qualified_function(lines_, line)), how);
   }
 
-  // "align" of `module.register_forward_pre_hook(align)`; "lambda …" of one that is written there.
-  std::string hook() const {
-    constexpr std::string_view kLambda = "lambda";
-    const std::size_t open = call_in(statement_, kRegister);
-    if (open == statement_.npos) return "";
-    const std::string_view given = std::string_view(statement_).substr(open + kRegister.size());
-    const std::size_t closing = closing_of(given, 0);
-    if (closing == given.npos) return "";
-    const std::string_view inside = trimmed(given.substr(1, closing - 1));
-    return std::string(inside.starts_with(kLambda) ? inside : inside.substr(0, end_of_expression(inside, 0)));
-  }
-
   bool hook_moves() const {
     constexpr std::array<std::string_view, 3> kMoves = {"to", "cuda", "copy_"};
-    const std::string text = hook();
-    if (text.starts_with("lambda")) return trace::calls_method(text, kMoves);
-    const int definition = definition_called(lines_, registered_.line, text);
+    if (is_lambda()) return trace::calls_method(hook_, kMoves);
+    const int definition = definition_called(lines_, registered_.line, hook_);
     const int end = definition != 0 ? end_of_block(lines_, definition + 1, definition) : 0;
     for (int k = definition + 1; k <= end; ++k) {
       if (trace::calls_method(lines_[k], kMoves)) return true;
@@ -107,11 +88,7 @@ class MissingHook {
     return false;
   }
 
-  int condition_around() const {
-    const int definition = enclosing_line(lines_, registered_.line, "def ");
-    const int condition = enclosing_line(lines_, registered_.line, "if ");
-    return condition > definition ? condition : 0;
-  }
+  bool is_lambda() const { return hook_.starts_with("lambda"); }
 
   // The function that would register hooks has moved the weight.
   bool is_moved_beside(const c10::TensorImpl& weight) const {
@@ -121,12 +98,11 @@ class MissingHook {
 
   // An earlier call of the module had the hook copy the operand.
   bool is_copied_by_hook() const {
-    const std::string text = hook();
     return std::ranges::any_of(inquiry_.found.records(), [&](const trace::EvidenceRecord& one) {
       if (one.kind != trace::EvidenceKind::copied_away || one.operand != operand_) return false;
       const std::string_view function = trace::function_around(runtime.recorder->string(one.at.function));
-      return trace::own_name(function) == text.substr(text.rfind('.') + 1) ||
-             (text.starts_with("lambda") && one.at.line == registered_.line);
+      return trace::own_name(function) == hook_.substr(hook_.rfind('.') + 1) ||
+             (is_lambda() && one.at.line == registered_.line);
     });
   }
 
@@ -135,7 +111,7 @@ class MissingHook {
   const trace::Position registered_;
   SourceFiles files_;
   const SourceLines lines_;
-  const std::string statement_;
+  const std::string hook_;
 };
 
 // The operand that is a weight: this one, or else the first.

@@ -35,7 +35,7 @@ class FindTwinModule final : public LinkVisitor {
     if (attribute_.size() <= name_.size() || !attribute_.starts_with(name_)) return true;
     if (is_twin(object)) {
       found_ = attribute_;
-    } else if (is_list(object) || is_tuple(object) || is_dict(object)) {
+    } else if (is_container(object)) {
       inside_ = true;
       visit_links(object, *this);
       inside_ = false;

@@ -72,7 +72,30 @@ class WeightWalk final : public LinkVisitor {
   bool done_ = false;
 };
 
+// The modules below one, and itself.
+class ModuleWalk final : public LinkVisitor {
+ public:
+  ModuleWalk(const void* root, std::size_t most) : most_(most), modules_{root}, seen_{root} {
+    for (std::size_t k = 0; k < modules_.size(); ++k) visit_links(const_cast<void*>(modules_[k]), *this);
+  }
+  bool link(const Link& link, void* object) override {
+    const bool child = link.kind == LinkKind::child && modules_.size() < most_;
+    if (child && seen_.insert(object).second) modules_.push_back(object);
+    return modules_.size() < most_;
+  }
+  std::vector<const void*> take() { return std::move(modules_); }
+
+ private:
+  const std::size_t most_;
+  std::vector<const void*> modules_;
+  std::unordered_set<const void*> seen_;
+};
+
 }  // namespace
+
+std::vector<const void*> modules_below(const void* root, std::size_t most) {
+  return ModuleWalk(root, most).take();
+}
 
 void visit_weights(const ObjectSearch& search, const void* root,
                    const std::function<bool(const c10::TensorImpl&)>& visit) {

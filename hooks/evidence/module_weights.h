@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "hooks/names/object_search.h"
 #include "trace/file_layout.h"
@@ -20,6 +21,9 @@ namespace devsan::hooks {
 // `visit` says false.
 void visit_weights(const ObjectSearch& search, const void* root,
                    const std::function<bool(const c10::TensorImpl&)>& visit);
+
+// A module and those below it, each once, the outer ones first; `most` at most.
+std::vector<const void*> modules_below(const void* root, std::size_t most);
 
 // The newest copy in the history of a weight, which brought it to its device; none where it was made there.
 std::optional<trace::LineageNode> newest_move_of(const c10::TensorImpl& weight);

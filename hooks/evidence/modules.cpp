@@ -226,10 +226,7 @@ bool gives_attribute(std::string_view value, std::string_view name) {
   }
   const std::string_view path = trimmed(value);
   const std::size_t dot = path.rfind('.');
-  const auto belongs = [](char c) {
-    return trace::is_word(c) || std::string_view(".[]'\"").find(c) != std::string_view::npos;
-  };
-  return dot != path.npos && dot > 0 && path.substr(dot + 1) == name && std::ranges::all_of(path, belongs);
+  return dot != path.npos && dot > 0 && path.substr(dot + 1) == name && is_path(path);
 }
 
 // `other.name = module.name`: the module of that name goes to another object, by the same name or by others.
@@ -307,7 +304,7 @@ void find_moved_children(const Inquiry& inquiry, std::size_t operand) {
 }
 
 bool is_torch_module(const void* object) noexcept {
-  if (is_list(object) || is_tuple(object) || is_dict(object) || !leads_on(object) || !has_instance_dict(object)) {
+  if (is_container(object) || !leads_on(object) || !has_instance_dict(object)) {
     return false;
   }
   void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);

@@ -254,8 +254,7 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object,
                             bool given_whole) {
   const Mover mover(code);
-  const bool container = is_dict(object) || is_list(object) || is_tuple(object);
-  const bool whole = mover.recursive() || (given_whole && container);
+  const bool whole = mover.recursive() || (given_whole && is_container(object));
   const bool passes = mover.handed_back() && whole && mover.passes_over(object);
   if (passes) add_passed_over(inquiry, operand, mover, object);
   return passes;

@@ -219,7 +219,7 @@ class Containers final : public LinkVisitor {
   explicit Containers(const void* object) { visit_links(const_cast<void*>(object), *this); }
   const std::vector<void*>& found() const { return found_; }
   bool link(const Link&, void* object) override {
-    if (is_list(object) || is_tuple(object) || is_dict(object)) found_.push_back(object);
+    if (is_container(object)) found_.push_back(object);
     return found_.size() < kMaxContainers;
   }
 

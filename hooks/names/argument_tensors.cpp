@@ -25,7 +25,7 @@ class Collector final : public LinkVisitor {
     if (inside_ == nullptr && (link.kind != LinkKind::local || link.index >= arguments_)) return true;
     if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
       found.push_back({inside_ != nullptr ? inside_ : link.name, object, tensor, inside_ == nullptr});
-    } else if (inside_ == nullptr && (is_list(object) || is_tuple(object) || is_dict(object))) {
+    } else if (inside_ == nullptr && is_container(object)) {
       containers_.push_back({object, link.name});
     }
     return true;

@@ -269,7 +269,7 @@ bool has_instance_dict(const void* object) noexcept {
 }
 
 bool leads_on(const void* object) noexcept {
-  if (is_list(object) || is_tuple(object) || is_dict(object)) return true;
+  if (is_container(object)) return true;
   if (leads_nowhere(object)) return false;
   if (is_type(object)) return is_class(object);
   return has_instance_dict(object) || has_slots(object) || is_builtin(object, "method") || is_function(object) ||

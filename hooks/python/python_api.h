@@ -72,6 +72,9 @@ inline bool is_text(const void* object) noexcept {
 inline bool is_dict(const void* object) noexcept {
   return has_type_flag(object, 29);
 }
+inline bool is_container(const void* object) noexcept {
+  return is_list(object) || is_tuple(object) || is_dict(object);
+}
 inline bool is_exception(const void* object) noexcept {
   return has_type_flag(object, 30);
 }

@@ -57,31 +57,17 @@ std::optional<TakenOut> taken_of(const std::vector<std::string>& targets, std::s
 // The end of what a loop goes through: its colon, the condition of a comprehension, or the bracket that closes that.
 std::string_view loop_source(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::size_t end = end_of_expression(text, at);
-    if (text[at] == ':' || text.substr(at).starts_with(" if ") || text.substr(at).starts_with(" for ")) {
-      return trimmed(text.substr(0, at));
-    }
-    if (text[at] == '(' || text[at] == '[' || text[at] == '{') {
-      at = closing_of(text, at);
-      if (at == text.npos) return {};
-    } else if (end == at && text[at] != ',') {
-      return trimmed(text.substr(0, at));
-    }
+    const std::string_view rest = text.substr(at);
+    const bool opens = std::string_view("([{").find(text[at]) != std::string_view::npos;
+    const bool closes = std::string_view(":)]}").find(text[at]) != std::string_view::npos;
+    if (closes || rest.starts_with(" if ") || rest.starts_with(" for ")) return trimmed(text.substr(0, at));
+    if (opens) at = closing_of(text, at);
+    if (at == text.npos) return {};
   }
   return trimmed(text);
 }
 
-// "check" of "    async def check(self):"; empty for any other line.
-std::string name_defined(std::string_view line) {
-  const std::string_view text = trimmed(line);
-  return text.starts_with("def ") || text.starts_with("async def ") ? defined_name(text, "def ") : std::string();
-}
-
 }  // namespace
-
-bool operator==(const TakenOut& left, const TakenOut& right) {
-  return left.source == right.source && left.entries == right.entries && left.element == right.element;
-}
 
 std::optional<TakenOut> taken_by_assignment(std::string_view statement, std::string_view name) {
   const std::size_t equals = equals_of(statement);
@@ -168,7 +154,7 @@ int definition_called(const SourceLines& lines, int line, std::string_view calle
   const int around = method ? enclosing_line(lines, line, "class ") : 0;
   std::vector<int> found;
   for (int k = 1; k <= lines.count(); ++k) {
-    if (is_blank(lines[k]) || name_defined(lines[k]) != callee) continue;
+    if (is_blank(lines[k]) || function_defined(lines[k]) != callee) continue;
     const int type = enclosing_line(lines, k, "class ");
     if (method && type != 0 && type == around) return k;
     if (method == (type != 0)) found.push_back(k);

@@ -17,8 +17,8 @@ struct TakenOut {
   std::string source;                    // "self.check(x)", and "plan" of `for name, where in plan.items():`
   bool entries = false;                  // it is one of those that `source` has in it, a value of a dictionary
   std::optional<std::size_t> element{};  // of several that come together, its place among them
+  bool operator==(const TakenOut& other) const = default;
 };
-bool operator==(const TakenOut& left, const TakenOut& right);
 
 // Of `device = f(x)` and `device, n = f(x)`, where no more than a call stands on the right.
 std::optional<TakenOut> taken_by_assignment(std::string_view statement, std::string_view name);

@@ -184,11 +184,26 @@ int end_of_function(const SourceLines& lines, int number) {
   return def != 0 ? end_of_block(lines, number, def) : lines.count();
 }
 
+bool is_path(std::string_view text) noexcept {
+  return std::ranges::all_of(
+      text, [](char c) { return trace::is_word(c) || std::string_view(".[]'\"").find(c) != std::string_view::npos; });
+}
+
+int condition_around(const SourceLines& lines, int line) {
+  const int condition = enclosing_line(lines, line, "if ");
+  return condition > enclosing_line(lines, line, "def ") ? condition : 0;
+}
+
 int definition_below(const SourceLines& lines, int first) {
   for (int line = first; !trimmed(lines[line]).empty(); ++line) {
     if (without_async(trimmed(lines[line])).starts_with("def ")) return line;
   }
   return 0;
+}
+
+std::string function_defined(std::string_view line) {
+  constexpr std::string_view kKeyword = "def ";
+  return without_async(trimmed(line)).starts_with(kKeyword) ? defined_name(line, kKeyword) : std::string();
 }
 
 std::string defined_name(std::string_view line, std::string_view keyword) {

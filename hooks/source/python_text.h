@@ -28,6 +28,9 @@ class SourceLines {
 
 bool is_identifier(std::string_view text) noexcept;
 
+// Whether a text is a path of names, attributes and subscripts, as far as its characters tell: "kept['a'].rows[0]".
+bool is_path(std::string_view text) noexcept;
+
 // The name that a statement begins with, as that of what it assigns or calls; empty where it begins otherwise.
 std::string leading_name(std::string_view statement);
 
@@ -56,12 +59,18 @@ bool is_blank(std::string_view line) noexcept;
 // less than all between; 0 without one.
 int enclosing_line(const SourceLines& lines, int number, std::string_view keyword);
 
+// The `if` that a line stands in, in its own function; 0 without one.
+int condition_around(const SourceLines& lines, int line);
+
 // The line of a function's `def`, where `first` is that, or the first of its decorators; 0 where no line has one before
 // the next blank one.
 int definition_below(const SourceLines& lines, int first);
 
 // "pick" of "    def pick(self):", with `keyword` "def ".
 std::string defined_name(std::string_view line, std::string_view keyword);
+
+// "check" of "    async def check(self):"; empty for any other line.
+std::string function_defined(std::string_view line);
 
 // The line above the `def` of a method, where a decorator stands there; `type` is the line of its class. 0 without one.
 int decorator_of(const SourceLines& lines, int type, std::string_view name);

@@ -30,19 +30,25 @@ bool is_computed_here(const Operand& operand, const Finding& finding) {
   return newest.how == trace::How::derived && made_in_failing_call(newest, finding);
 }
 
-// What a loop over the parts of a model has collected: one line computed them all, each where its part is, so that the
-// line cannot bring them to one device without taking them from where they are used.
-const Frame* computed_by_one_line(const Pair& pair, const Finding& finding) {
+// The line that computed both last; null where two did.
+const Frame* made_by_one_line(const Pair& pair) {
   if (pair.odd.lineage.empty() || pair.wanted.lineage.empty()) return nullptr;
   const LineageStep& odd = pair.odd.lineage.front();
   const LineageStep& wanted = pair.wanted.lineage.front();
   const bool derived = odd.how == trace::How::derived && wanted.how == trace::How::derived;
+  return derived && same_line(odd.at, wanted.at) ? &odd.at : nullptr;
+}
+
+// What a loop over the parts of a model has collected: one line computed them all, each where its part is, so that the
+// line cannot bring them to one device without taking them from where they are used.
+const Frame* computed_by_one_line(const Pair& pair, const Finding& finding) {
   // What an object keeps is no entry of what the line has made.
   if (evidence_of(pair.odd, trace::EvidenceKind::held_by_object) != nullptr ||
       evidence_of(pair.wanted, trace::EvidenceKind::held_by_object) != nullptr) {
     return nullptr;
   }
-  return derived && same_line(odd.at, wanted.at) && !is_running(odd.at, finding) ? &odd.at : nullptr;
+  const Frame* made = made_by_one_line(pair);
+  return made != nullptr && !is_running(*made, finding) ? made : nullptr;
 }
 
 Explanation gathered_as_collected(const Frame& made, const Pair& pair, const Finding& finding) {
@@ -56,15 +62,19 @@ Explanation gathered_as_collected(const Frame& made, const Pair& pair, const Fin
               "Bring each entry to one device in this line: `.to(" + device_expression(pair.wanted) + ")`."}};
 }
 
+Fix brought_where_put(const Frame& put, const Pair& pair, const Finding& finding) {
+  return {put.file, put.line,
+          "Bring each to one device as it is put there; or in " + short_place(*finding.where) + ": `.to(" +
+              device_expression(pair.wanted) + ")`."};
+}
+
 // `scales.append(m.scale.reshape(1))`, in a function that hands the list back: each entry could be brought over there.
 Explanation gathered_where_put(const Evidence& put, const Pair& pair, const Finding& finding) {
   return {cause_at(put.at, pair.odd,
                    "This line puts what is on " + pair.wanted.device + " and what is on " + pair.odd.device +
                        " into one list, `" + put.text + "`, whose entries " + short_place(*finding.where) +
                        " puts together."),
-          Fix{put.at.file, put.at.line,
-              "Bring each to one device as it is put there; or in " + short_place(*finding.where) + ": `.to(" +
-                  device_expression(pair.wanted) + ")`."}};
+          brought_where_put(put.at, pair, finding)};
 }
 
 // `norms.append(norm)`, in a loop whose line has computed both: the put is known, or is that line itself.
@@ -81,21 +91,15 @@ const Frame* put_in_loop(const Pair& pair, const Frame& made, const Finding& fin
 // The same on a part of the list that is on the CPU, which no line has moved there by mistake: each is where its part
 // is.
 std::optional<Explanation> put_by_one_line(const Pair& pair, const Finding& finding) {
-  if (pair.odd.lineage.empty() || pair.wanted.lineage.empty()) return std::nullopt;
-  const LineageStep& made = pair.odd.lineage.front();
-  const LineageStep& other = pair.wanted.lineage.front();
-  const bool derived = made.how == trace::How::derived && other.how == trace::How::derived;
-  if (!derived || !same_line(made.at, other.at) || made_in_failing_call(made, finding)) return std::nullopt;
-  const Frame* put = put_in_loop(pair, made.at, finding);
+  const Frame* made = made_by_one_line(pair);
+  if (made == nullptr || made_in_failing_call(pair.odd.lineage.front(), finding)) return std::nullopt;
+  const Frame* put = put_in_loop(pair, *made, finding);
   if (put == nullptr) return std::nullopt;
-  const std::string list(list_of(pair.odd));
   return Explanation{cause_at(*put, pair.odd,
                               "This line puts what is on " + spoken_device(pair.wanted.device) + " and what is on " +
                                   spoken_device(pair.odd.device) + " into one list, each where it was computed; " +
                                   short_place(*finding.where) + " puts them together."),
-                     Fix{put->file, put->line,
-                         "Bring each to one device as it is put there; or in " + short_place(*finding.where) +
-                             ": `.to(" + device_expression(pair.wanted) + ")`."}};
+                     brought_where_put(*put, pair, finding)};
 }
 
 // `selected = [states[k] for k in kept]`, over `torch.cat(selected)`: the line that makes the list could bring its

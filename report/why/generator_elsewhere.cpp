@@ -92,8 +92,7 @@ std::optional<Explanation> kept_for_first(const Operand& odd, const std::string&
   return Explanation{
       cause_at(guard->at, odd,
                mention_first(odd) + " was made in " + short_place(made->at) + " for " + spoken_device(odd.device) +
-                   ", which was asked for then. This condition keeps it also "
-                   "for who asks for " +
+                   ", which was asked for then. This condition keeps it also for who asks for " +
                    spoken_device(wanted) + "."),
       Fix{guard->at.file, guard->at.line,
           "Make a new one here for another device, too: `or " + (odd.name.empty() ? "generator" : odd.name) +

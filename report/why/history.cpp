@@ -372,4 +372,9 @@ bool moves_parameter(const Frame& place) {
          calls_move(stored->value.substr(call->receiver.size()));
 }
 
+bool asks_weight(const Frame& place) {
+  const std::string call = call_at(place);
+  return call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
+}
+
 }  // namespace devsan::report::why

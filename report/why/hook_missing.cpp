@@ -10,13 +10,13 @@ namespace devsan::report::why {
 namespace {
 
 Explanation removed(const Evidence& hook, const Pair& pair) {
-  return {
-      cause_at(hook.at, pair.odd,
-               "A hook has brought " + mention(pair.odd) + " over at an earlier call; this line removes hooks, and " +
-                   "now it stays on " + spoken_device(pair.odd.device) + "."),
-      Fix{hook.at.file, hook.at.line,
-          "Bring what the hooks took care of to one device here, too; or move " + mention(pair.odd) + " to " +
-              spoken_device(pair.wanted.device) + " before the call."}};
+  return {cause_at(hook.at, pair.odd,
+                   "A hook has brought " + mention(pair.odd) +
+                       " over at an earlier call; this line removes hooks, and now it stays on " +
+                       spoken_device(pair.odd.device) + "."),
+          Fix{hook.at.file, hook.at.line,
+              "Bring what the hooks took care of to one device here, too; or move " + mention(pair.odd) + " to " +
+                  spoken_device(pair.wanted.device) + " before the call."}};
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ bool is_index(const Operand& operand) {
   return operand.arg.starts_with("indices[");
 }
 
+Fix bring_index_too(const Frame& place) {
+  const std::string edit = assigned_after_move(place, "'cpu'");
+  return {place.file, place.line,
+          "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")};
+}
+
 // Where the failing function takes the index out of something; else the line that uses it. What an autograd Function
 // has saved, its forward made.
 const Frame& taken_at(const Operand& index, const Finding& finding) {
@@ -113,14 +119,11 @@ std::optional<Explanation> left_by_caller(const LineageStep& move, const Pair& p
   const bool beside = bound != nullptr && same_function(bound->at, move.at) && names_device_itself(move.at) &&
                       split_assignment(bound->at.statement()) && only_takes_apart(bound->at.statement());
   if (!beside || same_line(bound->at, move.at) || !is_changeable(bound->at, finding)) return std::nullopt;
-  const std::string edit = assigned_after_move(bound->at, "'cpu'");
-  return Explanation{
-      cause_at(bound->at, pair.wanted,
-               "This line leaves `" + bound->text + "` on " + spoken_device(pair.wanted.device) +
-                   ". What it picks from, " + mention(pair.odd) + ", is brought to the CPU in " + short_place(move.at) +
-                   "."),
-      Fix{bound->at.file, bound->at.line,
-          "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
+  return Explanation{cause_at(bound->at, pair.wanted,
+                              "This line leaves `" + bound->text + "` on " + spoken_device(pair.wanted.device) +
+                                  ". What it picks from, " + mention(pair.odd) + ", is brought to the CPU in " +
+                                  short_place(move.at) + "."),
+                     bring_index_too(bound->at)};
 }
 
 }  // namespace
@@ -141,14 +144,11 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
   if (!here) return left_by_caller(*move, *pair, finding);
   const Frame& place = taken_at(pair->wanted, finding);
   if (!is_changeable(place, finding)) return std::nullopt;
-  const std::string edit = assigned_after_move(place, "'cpu'");
-  return Explanation{
-      cause_at(place, pair->wanted,
-               mention_first(pair->odd) + " was brought to the CPU in " + short_place(move->at) + ". " +
-                   mention_first(pair->wanted) + ", which picks from it, is still on " +
-                   spoken_device(pair->wanted.device) + "."),
-      Fix{place.file, place.line,
-          "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
+  return Explanation{cause_at(place, pair->wanted,
+                              mention_first(pair->odd) + " was brought to the CPU in " + short_place(move->at) + ". " +
+                                  mention_first(pair->wanted) + ", which picks from it, is still on " +
+                                  spoken_device(pair->wanted.device) + "."),
+                     bring_index_too(place)};
 }
 
 }  // namespace devsan::report::why

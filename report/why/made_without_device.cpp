@@ -308,12 +308,6 @@ std::optional<Explanation> taken_from_value(const LineageStep& origin, const Pai
 
 // `torch.arange(n, device=self.embed.weight.device)` in the function that fails: where that weight was at that moment
 // is where it is kept, as hooks that bring weights over for each call show.
-bool asks_weight_here(const LineageStep& origin, const Finding& finding) {
-  const std::string call = call_at(origin.at);
-  const bool asks = call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
-  return asks && same_function(origin.at, *finding.where);
-}
-
 Explanation made_where_weight_is(const LineageStep& origin, const Pair& pair, const std::string& device) {
   return {cause_at(origin.at, pair.odd,
                    mention_first(pair.odd) + " begins in this line, which asks a weight for the device: " +
@@ -448,7 +442,8 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (named && property != nullptr) return made_as_asked(*property, *origin, *pair, device);
   if (named && asks_own_attribute(*origin, *pair, finding)) return made_as_attribute_says(*origin, *pair, device);
   if (auto taken = named ? taken_from_value(*origin, *pair, device, finding) : std::nullopt) return taken;
-  if (named && asks_weight_here(*origin, finding)) return made_where_weight_is(*origin, *pair, device);
+  if (named && asks_weight(origin->at) && same_function(origin->at, *finding.where))
+    return made_where_weight_is(*origin, *pair, device);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause =
       cause_at(origin->at, pair->odd,

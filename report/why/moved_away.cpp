@@ -202,10 +202,8 @@ std::optional<Explanation> restored_as_saved(const LineageStep& move, const Pair
 // meets it there, was put on another accelerator by one line for all.
 std::optional<Explanation> moved_to_its_user(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const LineageStep* other = newest_move_of(pair.wanted);
-  const std::string call = call_at(move.at);
-  const bool asks = call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
   const bool between = on_accelerator(pair.odd) && on_accelerator(pair.wanted) && is_weight(pair.wanted);
-  if (!asks || !between || other == nullptr || !moves_module(*other)) return std::nullopt;
+  if (!asks_weight(move.at) || !between || other == nullptr || !moves_module(*other)) return std::nullopt;
   if (!is_changeable(other->at, finding) || same_function(move.at, *finding.where)) return std::nullopt;
   return Explanation{
       cause_at(other->at, pair.wanted,

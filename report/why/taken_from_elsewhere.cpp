@@ -78,13 +78,12 @@ std::optional<Explanation> kept_as_given(const Pair& pair, const Finding& findin
   const auto assigned = stored != nullptr ? split_assignment(stored->at.statement()) : std::nullopt;
   if (!assigned || is_constructor(stored->at) || !only_takes_apart(stored->at.statement())) return std::nullopt;
   if (!begins_with_entry(assigned->value) || !pair.odd.on_cpu() || !was_never_moved(pair.odd)) return std::nullopt;
-  return Explanation{cause_at(stored->at, pair.odd,
-                              "This line keeps what it is given as it is: " + mention(pair.odd) +
-                                  " is in it, on the CPU. What it meets "
-                                  "is on " +
-                                  spoken_device(pair.wanted.device) + "."),
-                     Fix{stored->at.file, stored->at.line,
-                         "Move each to " + spoken_device(pair.wanted.device) + " when it is taken over here."}};
+  return Explanation{
+      cause_at(stored->at, pair.odd,
+               "This line keeps what it is given as it is: " + mention(pair.odd) +
+                   " is in it, on the CPU. What it meets is on " + spoken_device(pair.wanted.device) + "."),
+      Fix{stored->at.file, stored->at.line,
+          "Move each to " + spoken_device(pair.wanted.device) + " when it is taken over here."}};
 }
 
 }  // namespace
