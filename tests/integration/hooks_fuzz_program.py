@@ -7,13 +7,13 @@ values of different devices meet, and the program writes down what their histori
 {"FILE:LINE": {operand: [[line, how], ...] or null where no history may be told}}.
 """
 
+import concurrent.futures
 import copy
 import io
 import json
 import pickle
 import random
 import sys
-import threading
 import typing
 
 import numpy
@@ -92,13 +92,14 @@ UNKNOWN = ("torch.tensor([]).set_(torch.UntypedStorage(16), 0, (4,), (1,)).fill_
 class Fuzzer:
     """One thread's actions. Its values may come from other threads' actions, with their accounts."""
 
-    def __init__(self, seed, name, exchange):
+    def __init__(self, seed, name, exchange, traded):
         self.random = random.Random(seed)
         self.file = f"/fuzz-{name}.py"
         self.stem = name
         self.line = 0
         self.values = []
         self.exchange = exchange
+        self.traded = traded
         self.expected = {}
 
     # ---- running one line
@@ -183,7 +184,9 @@ class Fuzzer:
     def change(self):
         a = self.pick()
         b = self.pick(a.device())
-        own_memory = a.tensor.untyped_storage().resizable()  # not NumPy's
+        memory = a.tensor.untyped_storage()
+        # NumPy's cannot be resized, and another thread must not meet a tensor while it has another size.
+        own_memory = memory.resizable() and memory.data_ptr() not in self.traded
         self.run(self.random.choice(IN_PLACE + (RESIZES if own_memory else ())), a=a.tensor, b=b.tensor,
                  c=self.pick().tensor)
 
@@ -221,7 +224,9 @@ class Fuzzer:
 
     def trade(self):
         """Gives a value to the other threads, and takes one of theirs."""
-        self.exchange.append(self.pick())
+        given = self.pick()
+        self.traded.add(given.tensor.untyped_storage().data_ptr())
+        self.exchange.append(given)
         try:
             self.values.append(self.exchange.pop(self.random.randrange(3)))
         except IndexError:
@@ -232,7 +237,8 @@ class Fuzzer:
         b = self.pick(self.random.choice([one for one in DEVICES if one != a.device()]))
         try:
             self.run(self.random.choice(("a + b", "torch.mul(a, b)", "a - b")), a=a.tensor, b=b.tensor)
-        except RuntimeError:
+        except RuntimeError as error:
+            assert "on the same device" in str(error), error
             self.expected[f"{self.file}:{self.line}"] = {
                 name: value.history.told() if value.history is not None else None
                 for name, value in (("self", a), ("other", b))}
@@ -268,14 +274,12 @@ SAVED = SAVED.getvalue()
 
 
 def main(seed, rounds, threads):
-    exchange = []
-    fuzzers = [Fuzzer(seed * 1000 + k, f"{seed}-{k}", exchange) for k in range(threads)]
+    exchange, traded = [], set()
+    fuzzers = [Fuzzer(seed * 1000 + k, f"{seed}-{k}", exchange, traded) for k in range(threads)]
     fuzzers[0].play(rounds)
-    running = [threading.Thread(target=fuzzer.play, args=(rounds,)) for fuzzer in fuzzers[1:]]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(threads - 1) as pool:
+        for played in [pool.submit(fuzzer.play, rounds) for fuzzer in fuzzers[1:]]:
+            played.result()
     fuzzers[0].play(rounds // 4)
     json.dump({place: chain for fuzzer in fuzzers for place, chain in fuzzer.expected.items()}, sys.stdout)
 
