@@ -7,23 +7,29 @@
 namespace devsan::report {
 
 std::string what_raced(trace::RaceKind race) {
+  if (race == trace::RaceKind::none) return "memory is used while an asynchronous copy of it may still be running";
+  return use_in_race(race, "the target of an asynchronous copy that may still be running",
+                     "the source of an asynchronous copy that may still be running");
+}
+
+std::string use_in_race(trace::RaceKind race, const std::string& target, const std::string& source) {
   switch (race) {
     case trace::RaceKind::none:
       break;
     case trace::RaceKind::host_read_target:
-      return "the host reads the target of an asynchronous copy that may still be running";
+      return "the host reads " + target;
     case trace::RaceKind::host_wrote_target:
-      return "the host writes to the target of an asynchronous copy that may still be running";
+      return "the host writes to " + target;
     case trace::RaceKind::host_wrote_source:
-      return "the host overwrites the source of an asynchronous copy that may still be running";
+      return "the host overwrites " + source;
     case trace::RaceKind::stream_used_target:
-      return "another stream uses the target of an asynchronous copy that may still be running";
+      return "another stream uses " + target;
     case trace::RaceKind::stream_wrote_source:
-      return "another stream overwrites the source of an asynchronous copy that may still be running";
+      return "another stream overwrites " + source;
     case trace::RaceKind::numpy_read_target:
-      return "the target of an asynchronous copy that may still be running is read outside PyTorch";
+      return target + " is read outside PyTorch";
   }
-  return "memory is used while an asynchronous copy of it may still be running";
+  return "its memory is used";
 }
 
 std::string traffic_headline(const Finding& finding) {

@@ -18,7 +18,7 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/traffic/host_access.h"
 #include "hooks/traffic/pending_copies.h"
-#include "hooks/traffic/traffic.h"
+#include "hooks/traffic/races.h"
 
 namespace devsan::hooks {
 

@@ -8,7 +8,7 @@
 #include "hooks/operators/torch_function.h"
 #include "hooks/process/thread_state.h"
 #include "hooks/python/python_library.h"
-#include "hooks/traffic/traffic.h"
+#include "hooks/traffic/races.h"
 
 namespace devsan::hooks {
 

@@ -62,8 +62,6 @@ class WatchedCall {
   void indexed(const at::Tensor& tensor, const at::Tensor& mask) const noexcept;  // is_mask_on_device()
 
  private:
-  void copied_on_host(const c10::TensorImpl* to, const c10::TensorImpl* from) const noexcept;
-  void meet_pending(const PendingCopy& copy, StreamKey stream) const noexcept;
   trace::TrafficPayload* count_wait(const c10::TensorImpl* tensor, std::uint64_t bytes) const noexcept;
 
   ThreadState& state_;
@@ -91,15 +89,5 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
 // copy is at work on, and which operator took the number that the host waited for.
 [[gnu::cold]] void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                           const void* caller) noexcept;
-
-// NumPy, DLPack or the like is about to get the address of `tensor`.
-void note_outside_reader(const at::Tensor& tensor) noexcept;
-
-// Code that is no operator has touched memory of the host while a copy of it was pending, by an address that was given
-// away. Safe in the signal handler of that.
-void note_host_touch(const void* address, bool writes) noexcept;
-
-// Something that is no operator reads memory of the host. Only where `attention` says that a copy is pending.
-void note_memory_reader(const void* begin, std::uint64_t bytes, trace::OperatorId op) noexcept;
 
 }  // namespace devsan::hooks

@@ -110,7 +110,7 @@ std::optional<Explanation> copy_still_running(const Finding& finding) {
   std::string why = std::string("This line asks for an asynchronous copy ") +
                     (finding.traffic->to_host ? "to the host" : "to the device");
   if (!same_line(asked, copy)) why += ", which " + short_place(copy) + " makes";
-  why += ". Nothing that comes after it waits for it until " + what_raced(finding.traffic->race) + ", in " +
+  why += ". Nothing waits for that before " + use_in_race(finding.traffic->race, "its target", "its source") + ", in " +
          short_place(*finding.where) + ".";
   return Explanation{RootCause{asked.file, asked.line, asked.function, "", std::move(why)},
                      Fix{finding.where->file, finding.where->line, wait_for_it(finding, asked)}};

@@ -200,3 +200,36 @@ def test_threads_that_use_an_array_at_once_all_go_on(run_python):
     result = run_python(source, sim=1, options=["--quiet"])
     assert (result.status, result.stdout, result.stderr) == (0, "200 True\n", "")
     assert [f["kind"] for f in result.loud()] == ["async-race"]
+
+
+STAGED = """
+    import torch
+
+    device = torch.device("cuda", 0)
+    first, second = torch.ones(2048), torch.zeros(2048)
+    staging = torch.empty(2048, pin_memory=True)  # made
+    there = torch.empty(2, 2048, device=device)
+    staging.copy_(first)
+    there[0].copy_(staging, non_blocking=True)
+    staging.copy_(second)  # refilled
+    torch.cuda.synchronize()
+
+    def to_host(x, non_blocking=False):
+        return x.to("cpu", non_blocking=non_blocking)
+
+    rows = to_host(there[0], non_blocking=True)  # asked
+    print(rows.numpy()[0])  # read
+"""
+
+
+def test_a_race_tells_where_the_memory_comes_from_and_who_asked_a_helper_not_to_wait(run_python):
+    program = textwrap.dedent(STAGED)
+    result = run_python(program, sim=1)
+    assert result.status == 0, result.stderr
+    lines = program.splitlines()
+    races = {lines[f["where"]["line"] - 1].rpartition("# ")[2]: f for f in result.findings if f["kind"] == "async-race"}
+    assert set(races) == {"refilled", "read"}
+    assert [operand["arg"] for operand in races["refilled"]["operands"]] == ["self", "src"]
+    staging = races["refilled"]["operands"][0]
+    assert [lines[step["line"] - 1].rpartition("# ")[2] for step in staging["lineage"]] == ["made"]
+    assert lines[races["read"]["root_cause"]["line"] - 1].endswith("# asked")
