@@ -2,6 +2,7 @@
 // were assigned from, and what the calls that wait gave for arguments. Between operators a value is handed on by
 // assignments, containers and calls which make nothing, so that no history knows of them.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "hooks/source/python_names.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -174,6 +176,25 @@ class CameThrough {
   std::size_t attributes_ = 0;
 };
 
+// "self.cache" of `x + self.cache.pop("key")`: what the line takes out of a container is in there no longer, and goes
+// by no name. Empty where it takes out nothing, or several things.
+std::string container_emptied(const void* frame) {
+  constexpr std::array<std::string_view, 4> kTakers = {".pop(", ".popleft(", ".popitem(", ".get_nowait("};
+  const trace::Position at = waits_at(frame);
+  SourceFiles files;
+  const std::string statement = statement_at(SourceLines(files.whole(at.file)), at.line);
+  std::string found;
+  for (const std::string_view taker : kTakers) {
+    const std::size_t end = statement.find(taker);
+    if (end == statement.npos) continue;
+    if (!found.empty() || statement.find(taker, end + 1) != statement.npos) return "";
+    std::size_t begin = end;
+    while (begin > 0 && (trace::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) --begin;
+    found = statement.substr(begin, end - begin);
+  }
+  return found;
+}
+
 }  // namespace
 
 void find_came_through(const Inquiry& inquiry, std::size_t operand) {
@@ -183,6 +204,7 @@ void find_came_through(const Inquiry& inquiry, std::size_t operand) {
   SourceFiles files;
   std::string text(runtime.recorder->string(record.name));
   if (text.empty()) text = text_of_temporary(record, inquiry.site, files);
+  if (text.empty()) text = container_emptied(frame);
   CameThrough(inquiry, operand).follow(frame, text);
 }
 

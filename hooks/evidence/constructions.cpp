@@ -29,6 +29,23 @@ bool gives_by_name(std::string_view line, std::string_view callee, std::string_v
   return name != line.npos && trimmed(line.substr(name + argument.size())).starts_with('=');
 }
 
+// The only line of the program that calls a module's type and gives it this weight by name.
+std::optional<trace::Position> given_as_weight_at(const Inquiry& inquiry, const Holding& owner) {
+  if (owner.link.name == nullptr) return std::nullopt;
+  const std::string_view type = short_type_name(owner.holder);
+  const std::string attribute = link_name(owner.link);
+  return only_load(inquiry, type, [&](std::string_view line) { return gives_by_name(line, type, attribute); });
+}
+
+// Where a class without a constructor of the program's was called: it has made the weight itself, or was given it.
+trace::Position call_of_torch_type(const Inquiry& inquiry, std::size_t operand, const void* module,
+                                   const trace::LineageNode& made) {
+  const Holding* owner = inquiry.owner_of(operand);
+  const bool own = owner != nullptr && owner->holder == module;
+  const auto given = own ? given_as_weight_at(inquiry, *owner) : std::nullopt;
+  return given ? *given : runtime.recorder->site(made.site).user;
+}
+
 }  // namespace
 
 std::vector<trace::Position> constructors_of(const void* object) {
@@ -55,13 +72,10 @@ std::optional<trace::Position> constructing_call(const trace::LineageNode& made,
 
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {
   const Holding* owner = inquiry.owner_of(operand);
-  if (owner == nullptr || owner->link.name == nullptr) return;
-  const std::string_view type = short_type_name(owner->holder);
-  const std::string attribute = link_name(owner->link);
-  const auto gives = [&](std::string_view line) { return gives_by_name(line, type, attribute); };
-  if (const auto at = only_load(inquiry, type, gives)) {
-    inquiry.found.add(trace::EvidenceKind::weight_given_at, operand, *at, std::string(type) + "." + attribute);
-  }
+  const auto at = owner != nullptr ? given_as_weight_at(inquiry, *owner) : std::nullopt;
+  if (!at) return;
+  inquiry.found.add(trace::EvidenceKind::weight_given_at, operand, *at,
+                    std::string(short_type_name(owner->holder)) + "." + link_name(owner->link));
 }
 
 std::optional<trace::Position> partial_made_at(const Inquiry& inquiry, const Link& keyword) {
@@ -81,8 +95,7 @@ void find_module_made(const Inquiry& inquiry, std::size_t operand, const void* m
   const auto by_program = [](const Holding* one) { return !constructors_of(one->holder).empty(); };
   const bool of_torch = constructors_of(module).empty();
   if (of_torch && std::ranges::any_of(inquiry.owners_of(operand), by_program)) return;
-  // A class without a constructor of the program's is called where the weight was made.
-  const auto call = of_torch ? runtime.recorder->site(made.site).user : constructing_call(made, module);
+  const auto call = of_torch ? call_of_torch_type(inquiry, operand, module, made) : constructing_call(made, module);
   if (call) inquiry.found.add(trace::EvidenceKind::module_made_at, operand, *call, type_name(module));
 }
 

@@ -106,10 +106,14 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
     const std::string computed = expression.empty() ? device_computed_by(code_text(lines, made)) : std::string();
-    if (expression.empty() && computed.empty()) return true;
+    const std::string table = expression.empty() ? table_of_device(code_text(lines, made)) : std::string();
+    if (expression.empty() && computed.empty() && table.empty()) return true;
     find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));
-    for (const DeviceTrail::Stop& stop : computed.empty() ? trail.follow(expression) : trail.follow_call(computed)) {
+    const std::vector<DeviceTrail::Stop> stops = !table.empty()      ? trail.follow_table(table)
+                                                 : !computed.empty() ? trail.follow_call(computed)
+                                                                     : trail.follow(expression);
+    for (const DeviceTrail::Stop& stop : stops) {
       if (!stop.object.empty() && !(computes_device && computes_device(stop.at, stop.object))) {
         find_device_taken(stop, made, index, found);
         break;
@@ -125,10 +129,12 @@ void find_stay_source(const Copy& stay, trace::DeviceSlot device, std::size_t in
   const trace::Position at = runtime.recorder->site(stay.site).user;
   SourceFiles files;
   const SourceLines lines(files.whole(at.file));
-  const std::string expression = device_expression(code_text(lines, at));
+  const std::string call = code_text(lines, at);
+  const std::string expression = device_expression(call);
+  const std::string table = expression.empty() ? table_of_device(call) : std::string();
   find_property(lines, at, expression, index, found);
   DeviceTrail trail(at, stay.calls, runtime.recorder->string(runtime.recorder->device_name(device)));
-  for (const DeviceTrail::Stop& stop : trail.follow(expression)) {
+  for (const DeviceTrail::Stop& stop : table.empty() ? trail.follow(expression) : trail.follow_table(table)) {
     if (!stop.object.empty()) break;
     found.add(trace::EvidenceKind::stay_from, index, stop.at, stop.text);
   }

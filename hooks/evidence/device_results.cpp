@@ -93,10 +93,37 @@ std::optional<std::string> DeviceTrail::result_of(std::string_view called, std::
   return value && decides_place(*value) ? value : std::nullopt;
 }
 
+std::vector<DeviceTrail::Stop> DeviceTrail::follow_table(const std::string& table) {
+  Stop stop{{}, table};
+  if (!entry_in(table, kMaxResults, stop)) return {};
+  stop.at = position_here();
+  return {std::move(stop)};
+}
+
+// Of the dictionary that the line writes down, to the line of the only entry that says the device; stays where there is
+// none, or several.
+void DeviceTrail::go_to_entry() {
+  const SourceLines& here = lines(file_);
+  int found = 0;
+  for (int k = line_; k == line_ || goes_on_to(here, line_, k); ++k) {
+    const std::string_view line = here[k];
+    const std::size_t colon = line.rfind(": ");
+    if (colon == line.npos) continue;
+    const std::string_view value = line.substr(colon + 2);
+    if (!says_place(trimmed(value.substr(0, end_of_expression(value, 0))), device_)) continue;
+    if (found != 0) return;
+    found = k;
+  }
+  if (found != 0) line_ = found;
+}
+
 // The line that puts the only entries into a container, or the dictionary that is written down.
 std::optional<std::string> DeviceTrail::entry_in(const std::string& container, int depth, Stop& stop) {
   if (depth == 0) return std::nullopt;
-  if (is_dict_display(container)) return "";
+  if (is_dict_display(container)) {
+    go_to_entry();
+    return "";
+  }
   if (call_text(container)) {
     const auto value = go_to_return(container, std::nullopt);
     return value ? entry_in(unwrapped(*value), depth - 1, stop) : std::nullopt;

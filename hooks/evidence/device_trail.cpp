@@ -97,18 +97,17 @@ bool fits(std::string_view literal, std::string_view device) {
   return literal == device || literal == device.substr(0, device.find(':'));
 }
 
-// `"cpu"` and `torch.device("cpu")`, of the CPU.
-bool says(std::string_view value, std::string_view device) {
-  const std::string_view said = device_literal(value);
-  return (said.starts_with('"') || said.starts_with('\'')) && fits(said, device);
-}
-
 // The line that called the function is known, whatever it gives.
 Given known_call(const Given& given) {
   return given.by == Given::By::nobody || given.by == Given::By::others ? Given{Given::By::value, ""} : given;
 }
 
 }  // namespace
+
+bool says_place(std::string_view value, std::string_view device) {
+  const std::string_view said = device_literal(value);
+  return (said.starts_with('"') || said.starts_with('\'')) && fits(said, device);
+}
 
 // `"cpu"`, `torch.device("cpu")`; a value that is brought to the host, whose device is asked for; or any mention of
 // "cuda", which is no number; or the type alone of a device; or an attribute that says a device; or the weights of a
@@ -290,7 +289,7 @@ std::optional<std::string> DeviceTrail::stored_attribute(const std::string& expr
     if (assigned && *assigned != "None") found.push_back({*assigned, k});
   }
   if (found.size() > 1) keep_the_last_here(found);
-  if (found.size() > 1) std::erase_if(found, [this](const Stored& one) { return !says(one.value, device_); });
+  if (found.size() > 1) std::erase_if(found, [this](const Stored& one) { return !says_place(one.value, device_); });
   if (found.size() > 1) return std::nullopt;
   const int property = found.empty() ? cached_property(type, expression.substr(expression.find('.') + 1)) : 0;
   if (property != 0) found.push_back({"", property});
@@ -352,10 +351,26 @@ std::optional<DeviceTrail::Stored> DeviceTrail::made_above(const std::string& na
   return found;
 }
 
-// What a dictionary was made with: the only statement above, in the same function, or in the class, that stores it.
+// What the only statement outside of all functions and classes stores in a variable.
+std::optional<DeviceTrail::Stored> DeviceTrail::stored_globally(const std::string& name) {
+  const SourceLines& here = lines(file_);
+  std::optional<Stored> stored;
+  for (const int line : assignments_of(here, name, 1, here.count() + 1)) {
+    if (indentation(here[line]) != 0) continue;
+    if (stored) return std::nullopt;
+    stored = Stored{assigned_to(statement_at(here, line), name).value_or(""), line};
+  }
+  return stored;
+}
+
+// What a dictionary was made with: the only statement above, in the same function, in the class, or outside of all,
+// that stores it.
 std::optional<std::string> DeviceTrail::display_of(const std::string& name) {
   if (is_attribute_of_self(name)) return stored_attribute(name);
-  const auto stored = stored_variable(name);
+  auto stored = stored_variable(name);
+  const int definition = enclosing_line(lines(file_), line_, "def ");
+  if (!stored && definition != 0 && !parameter_of(statement_at(lines(file_), definition), name))
+    stored = stored_globally(name);
   if (!stored) return std::nullopt;
   line_ = stored->line;
   return stored->value;

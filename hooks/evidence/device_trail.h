@@ -22,6 +22,9 @@ namespace devsan::hooks {
 // Whether a value decides a place by itself: a literal, a function that is named for it, the weights of a model.
 bool decides_place(std::string_view value);
 
+// `"cpu"` and `torch.device("cpu")`, of the CPU.
+bool says_place(std::string_view value, std::string_view device);
+
 class DeviceTrail {
  public:
   // A device is named in the line of `begin`, to which `calls` (trace::LineageNode) led; it was `device`, "cuda:0".
@@ -40,6 +43,8 @@ class DeviceTrail {
   std::vector<Stop> follow(std::string expression);
   // The same of what a call computes, as "place_of(net)": where the function chooses it.
   std::vector<Stop> follow_call(const std::string& call);
+  // The same of an entry of a table, as "self.plan", by whatever key.
+  std::vector<Stop> follow_table(const std::string& table);
 
  private:
   struct Function {
@@ -74,11 +79,13 @@ class DeviceTrail {
   std::optional<std::string> go_to_return(std::string_view called, std::optional<std::size_t> element);
   std::optional<std::string> result_of(std::string_view called, std::optional<std::size_t> element, Stop& stop);
   std::optional<std::string> entry_in(const std::string& container, int depth, Stop& stop);
+  void go_to_entry();
   std::optional<std::string> entry_given(const std::string& container, int depth, Stop& stop);
   std::optional<Stored> stored_variable(const std::string& name);
   std::optional<std::string> chosen_here(const std::string& name, Stop& stop);
   std::optional<Stored> made_above(const std::string& name, int depth);
   int cached_property(int type, const std::string& name);
+  std::optional<Stored> stored_globally(const std::string& name);
   std::optional<std::string> display_of(const std::string& name);
   std::string unpacked(const std::string& expression, std::vector<Stop>& stops);
   std::string entry_of(const EntryReference& entry, std::vector<Stop>& stops);

@@ -1,5 +1,6 @@
-// A function that works on the host, and whose caller takes the result to the accelerator: `ids = tokenizer(text)`, and
-// `ids = ids.to(device)` behind it. What that function is given does not belong on the accelerator.
+// What works on the host, and whose result goes to the accelerator behind it: `ids = tokenizer(text)`, and
+// `ids = ids.to(device)` in the caller; or `rows = table[picked]` itself, and `return rows.to(device)`. What that is
+// given does not belong on the accelerator.
 #include <optional>
 #include <string>
 
@@ -13,14 +14,15 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxCalls = 3;
+constexpr int kMaxFrames = 4;
 
 // Whether a statement computes with a moved copy of a variable: `self.model(ids.to(self.device))`.
 bool uses_moved(std::string_view statement, const std::string& variable) {
   for (const std::string move : {".to(", ".cuda("}) {
     const std::size_t at = statement.find(variable + move);
-    const bool whole = at != statement.npos && name_in(statement, variable, at) == at;
-    if (whole && statement.substr(at, statement.find(')', at) - at).find("cpu") == statement.npos) return true;
+    if (at == statement.npos || name_in(statement, variable, at) != at) continue;
+    const std::size_t end = closing_of(statement, at + variable.size() + move.size() - 1);
+    if (end != statement.npos && moves_to_accelerator(statement.substr(at, end + 1 - at))) return true;
   }
   return false;
 }
@@ -48,9 +50,7 @@ std::optional<trace::Position> moved_behind(const SourceLines& lines, const trac
 void find_result_moved(const Inquiry& inquiry, std::size_t operand) {
   FileLines files;
   const void* frame = program_frame(inquiry.innermost);
-  for (int calls = 0; frame != nullptr && calls < kMaxCalls; ++calls) {
-    frame = caller_of(frame);
-    if (frame == nullptr) return;
+  for (int seen = 0; frame != nullptr && seen < kMaxFrames; ++seen, frame = caller_of(frame)) {
     const trace::Position call = waits_at(frame);
     const auto moved = moved_behind(files.of(call.file), call);
     if (!moved) continue;

@@ -22,6 +22,21 @@ std::vector<std::string> parts_of(std::string_view text) {
   return arguments_at(whole, 0).value_or(std::vector<std::string>());
 }
 
+// "torch.int" of a call with `dtype=torch.int`, by "dtype="; empty without it.
+std::string_view keyword_of(const CallText& call, std::string_view keyword) {
+  const auto given = std::ranges::find_if(
+      call.arguments, [keyword](const std::string& argument) { return argument.starts_with(keyword); });
+  return given != call.arguments.end() ? std::string_view(*given).substr(keyword.size()) : std::string_view();
+}
+
+// "self.plan" of `self.plan[name]` and `self.plan.get(name)`; empty where an entry by a literal is meant, or none.
+std::string container_in(std::string_view value) {
+  const std::size_t end = std::min(value.find('['), value.find(".get("));
+  if (end == value.npos) return "";
+  const std::string_view container = value.substr(0, end);
+  return device_reference(container) == container && !entry_reference(value) ? std::string(container) : std::string();
+}
+
 std::optional<std::size_t> index_of(const std::vector<std::string>& parts, std::string_view name) {
   const auto found = std::ranges::find(parts, name);
   if (found == parts.end()) return std::nullopt;
@@ -95,16 +110,23 @@ std::optional<TakenOut> taken_by_loop(std::string_view statement, std::string_vi
 }
 
 std::string device_computed_by(std::string_view call) {
-  constexpr std::string_view kKeyword = "device=";
+  const auto parts = call_text(call);
+  const std::string_view value = parts ? keyword_of(*parts, "device=") : std::string_view();
+  const auto computed = call_text(value);
+  return computed && !computed->callee.starts_with("torch.") ? std::string(value) : std::string();
+}
+
+std::string table_of_device(std::string_view call) {
   const auto parts = call_text(call);
   if (!parts) return "";
-  for (const std::string& argument : parts->arguments) {
-    if (!argument.starts_with(kKeyword)) continue;
-    const std::string_view value = std::string_view(argument).substr(kKeyword.size());
-    const auto computed = call_text(value);
-    return computed && !computed->callee.starts_with("torch.") ? std::string(value) : std::string();
-  }
-  return "";
+  std::string_view value = keyword_of(*parts, "device=");
+  if (value.empty() && parts->callee.ends_with(".to") && !parts->arguments.empty()) value = parts->arguments.front();
+  constexpr std::string_view kIf = " if ";
+  const std::size_t condition = value.find(kIf);
+  if (condition == value.npos) return value.ends_with(']') ? container_in(value) : std::string();
+  const std::string_view asked = value.substr(condition + kIf.size(), value.find(" else ") - condition - kIf.size());
+  const std::size_t in = asked.find(" in ");
+  return in != asked.npos ? container_in(trimmed(asked.substr(in + 4))) : std::string();
 }
 
 std::vector<int> returns_of(const SourceLines& lines, int first) {

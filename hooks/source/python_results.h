@@ -31,6 +31,10 @@ std::optional<TakenOut> taken_by_loop(std::string_view statement, std::string_vi
 // function of the program's does.
 std::string device_computed_by(std::string_view call);
 
+// "plan" where a call takes its device out of that by a key which is no literal, as `x.to(plan[name])` does, or by
+// whether something is in there: `x.to(gpu if name in plan[stage] else "cpu")`. Empty for other calls.
+std::string table_of_device(std::string_view call);
+
 // A value and where it stands.
 struct ValueAt {
   int line = 0;

@@ -133,3 +133,64 @@ def test_a_condition_that_registered_no_hook_is_told_of_the_weights_its_function
     evidence = Evidence(run_python(HOOKS, sim=1), HOOKS)
     assert evidence.of("never", "hook-missing-at") == [("condition", "not registered")]
     assert evidence.of("plain", "hook-missing-at") == []
+
+
+TABLES = PROLOGUE + """
+rules = {
+    "embed": "cpu",  # @embed
+    "head": "cuda:0",
+}
+presets = {"train": ["head"], "draw": ["embed", "head"]}  # @presets
+parts = {"embed": torch.nn.Linear(3, 3), "head": torch.nn.Linear(3, 3)}
+
+
+class Store:
+    def __init__(self):
+        self.cached = {}  # @cached
+
+    def keep(self, name):
+        self.cached[name] = torch.ones(3)
+
+    def taken(self, x):
+        return x + self.cached.pop("default")  # @taken
+
+
+def place():
+    for name, module in parts.items():
+        module.to(rules[name])
+
+
+def prepare(stage):
+    for name, module in parts.items():
+        module.to("cuda" if name in presets.get(stage, []) else "cpu")
+
+
+def ruled(x):
+    return parts["embed"](x)  # @ruled
+
+
+def parked(x):
+    return parts["embed"](x)  # @parked
+
+
+place()
+attempt(ruled, gpu())
+prepare("draw")
+prepare("train")
+attempt(parked, gpu())
+store = Store()
+store.keep("default")
+attempt(store.taken, gpu())
+"""
+
+
+def test_a_device_by_a_key_is_followed_to_the_entry_of_its_table(run_python):
+    result = run_python(TABLES, sim=1)
+    evidence = Evidence(result, TABLES)
+    assert ("embed", "rules[...]") in evidence.of_all("ruled", "stay-from")
+    assert ("presets", "presets[...]") in evidence.of_all("parked", "device-from")
+
+
+def test_what_was_popped_out_of_an_attribute_came_through_where_that_is_stored(run_python):
+    result = run_python(TABLES, sim=1)
+    assert ("cached", "self.cached") in Evidence(result, TABLES).of("taken", "came-through-at")

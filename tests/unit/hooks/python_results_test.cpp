@@ -70,6 +70,18 @@ TEST_CASE("a device is computed by a function of the program") {
   CHECK(device_computed_by("torch.randn(place_of(net))").empty());
 }
 
+TEST_CASE("a device is an entry of a table by a key that is no literal, or chosen by whether something is in one") {
+  CHECK(table_of_device("module.to(rules[name])") == "rules");
+  CHECK(table_of_device("torch.zeros(2, device=self.plan[k % 2])") == "self.plan");
+  CHECK(table_of_device("m.to(gpu if name in presets.get(stage, []) else 'cpu')") == "presets");
+  CHECK(table_of_device("m.to(device=gpu if name in self.kept[0] else 'cpu')") == "self.kept");
+  CHECK(table_of_device("module.to(rules['embed'])").empty());
+  CHECK(table_of_device("module.to(device)").empty());
+  CHECK(table_of_device("m.to(gpu if ready else 'cpu')").empty());
+  CHECK(table_of_device("torch.zeros(rules[name])").empty());
+  CHECK(table_of_device("torch.zeros(2").empty());
+}
+
 TEST_CASE("what a function returns is told of its only return, whatever functions it has inside") {
   const SourceLines lines(kProgram);
   CHECK(value_returned(lines, 2, 0)->text == "device");
