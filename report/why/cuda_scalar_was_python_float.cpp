@@ -45,6 +45,9 @@ constexpr std::array<std::string_view, 24> kReductions = {"norm",
                                                           "dist",
                                                           "_foreach_norm"};
 
+constexpr std::array<std::string_view, 10> kComparisons = {"gt", "ge",  "lt",  "le",      "eq",
+                                                           "ne", "max", "min", "maximum", "minimum"};
+
 bool is_reduction(const LineageStep& step) {
   return std::ranges::find(kReductions, trace::operator_base_name(step.op)) != kReductions.end();
 }
@@ -81,9 +84,21 @@ bool was_taken_from_host(const Operand& operand) {
          !moves_module(*move);
 }
 
+// `if accuracy > best`: what a function has made to compare its numbers with, and nobody has moved since, is a record
+// that is kept on the host, and takes numbers of Python as well.
+bool is_compared_with_record(const Operand& scalar, const Finding& finding) {
+  const std::string_view op = trace::operator_base_name(finding.op);
+  const Operand* record = first_odd(finding.operands);
+  if (std::ranges::find(kComparisons, op) == kComparisons.end() || record == nullptr || !record->on_cpu()) return false;
+  const bool own = record->is == trace::NameKind::local && record->lineage.size() == 1 && finding.where &&
+                   same_function(record->lineage.front().at, *finding.where);
+  return own && std::ranges::any_of(scalar.lineage, is_reduction) &&
+         evidence_of(scalar, trace::EvidenceKind::handed_back_at) != nullptr;
+}
+
 const Operand* stray_scalar(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
-    const bool odd = operand.odd || was_taken_from_host(operand) ||
+    const bool odd = operand.odd || was_taken_from_host(operand) || is_compared_with_record(operand, finding) ||
                      (!was_put_there(operand) && others_were_brought_to_cpu(operand, finding));
     if (odd && operand.is_scalar() && !is_weight(operand) && on_accelerator(operand)) return &operand;
   }
@@ -119,6 +134,32 @@ const LineageStep* kept_from_weight(const Operand& scalar, const LineageStep& mo
   return nullptr;
 }
 
+// `self.highest.lerp_(values.max(), 0.01)`: a buffer should be where its module is, and that where the numbers are.
+bool writes_to(const Operand& tensor, const Finding& finding) {
+  return tensor.arg == "self" && trace::operator_base_name(finding.op).ends_with('_');
+}
+
+// `mean(average, weight.to(average.device), count)`: the call that gives the number brings what comes with it to the
+// host.
+std::optional<Explanation> given_beside_moved(const Operand& scalar, const Operand& tensor, const Finding& finding) {
+  const LineageStep* move = newest_move_of(tensor);
+  if (move == nullptr || moves_module(*move) || same_function(move->at, *finding.where)) return std::nullopt;
+  if (!is_running(move->at, finding) || !is_changeable(move->at, finding)) return std::nullopt;
+  const std::string& call = move->at.statement();
+  const auto given = std::ranges::find_if(scalar.evidence, [&](const Evidence& one) {
+    const bool names = one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::computed_from ||
+                       one.kind == trace::EvidenceKind::given_at;
+    return names && !one.text.empty() && find_name(call, one.text) != std::string_view::npos;
+  });
+  if (given == scalar.evidence.end()) return std::nullopt;
+  return Explanation{
+      cause_at(move->at, scalar,
+               "This call brings what it gives to the CPU, and beside it `" + given->text + "` as it is, a number on " +
+                   scalar.device + ". PyTorch takes no scalar on an accelerator into operators on CPU tensors."),
+      Fix{move->at.file, move->at.line,
+          "Bring the number along: `" + given->text + ".to('cpu')`, or `" + given->text + ".item()`."}};
+}
+
 std::string describe(const Operand& scalar, const LineageStep& step) {
   std::string text = step.how == trace::How::derived ? "This line makes one number and leaves it on " + scalar.device
                      : step.how == trace::How::moved ? "This line puts the value on " + scalar.device
@@ -135,8 +176,11 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
   if (scalar == nullptr || !finding.where) return std::nullopt;
   const Operand* tensor = scalar->odd ? counterpart_of(*scalar, finding.operands) : first_odd(finding.operands);
   if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
+  if (is_weight(*tensor) && !was_moved(*tensor) && writes_to(*tensor, finding)) return std::nullopt;
   const LineageStep* arrival = arrival_of(*tensor);
   if (arrival != nullptr && is_load(*arrival)) return std::nullopt;  // it was computed there before it was saved
+
+  if (auto beside = given_beside_moved(*scalar, *tensor, finding)) return beside;
 
   const std::string here = "`" + move_call(*scalar, *tensor) + "`";
   const LineageStep* step = where_it_became_a_number(*scalar);

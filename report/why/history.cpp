@@ -372,6 +372,11 @@ bool moves_parameter(const Frame& place) {
          calls_move(stored->value.substr(call->receiver.size()));
 }
 
+bool registers_weight(const Frame& place) {
+  const std::string_view statement = statement_of(place.statement());
+  return statement.starts_with("self.register_buffer(") || statement.find("Parameter(") != statement.npos;
+}
+
 bool asks_weight(const Frame& place) {
   const std::string call = call_at(place);
   return call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;

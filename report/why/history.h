@@ -109,6 +109,8 @@ bool is_beginning(const Frame& place);
 bool moves_module(const LineageStep& move);
 // `self.gamma = nn.Parameter(value).to(device)` keeps what `.to()` made, and that is no Parameter.
 bool moves_parameter(const Frame& place);
+// `self.register_buffer("mask", …)`, `self.scale = nn.Parameter(…)`
+bool registers_weight(const Frame& place);
 // Whether a call asks a weight for its device: `x.to(block.weight.device)`, `device=next(net.parameters()).device`.
 bool asks_weight(const Frame& place);
 // Whether a factory begins a value in this step, as `torch.full((), scale, device=loss.device)` does: what stands

@@ -30,6 +30,19 @@ std::optional<Explanation> parameter_of_object(const Pair& pair, const Evidence&
               spoken_device(pair.wanted.device) + " here."}};
 }
 
+// `self.weight, self.scale = weight, scale`, of one that keeps both as they come: who gives them has to give them
+// alike. What its caller has made, that could have made elsewhere.
+bool keeps_both_as_given(const Pair& pair, const Evidence& stored) {
+  const Evidence* other = evidence_of(pair.wanted, trace::EvidenceKind::attribute_set_at);
+  const auto as_given = [](const Evidence& one) {
+    return keeps_argument(one.at, "self." + std::string(attribute_of_path(one.text)));
+  };
+  const bool both = other != nullptr && same_function(other->at, stored.at) && as_given(stored) && as_given(*other);
+  const LineageStep* origin = arrival_of(pair.odd);
+  return both && origin != nullptr && origin->how == trace::How::created && !same_function(origin->at, stored.at) &&
+         !names_device(origin->at);
+}
+
 }  // namespace
 
 std::optional<Explanation> kept_by_object(const Finding& finding) {
@@ -46,6 +59,7 @@ std::optional<Explanation> kept_by_object(const Finding& finding) {
   if (put != nullptr && is_made_in(put->at, pair->odd)) return std::nullopt;
   // What an attribute merely leads to, by way of another object, was given to that elsewhere.
   if (!held->text.starts_with(stored->text)) return std::nullopt;
+  if (keeps_both_as_given(*pair, *stored)) return std::nullopt;
   const LineageStep* origin = arrival_of(pair->odd);
   if (origin != nullptr && same_line(origin->at, stored->at)) return std::nullopt;
   // `if levels is None: levels = torch.linspace(0, 1, 9)`: the constructor itself has made it.

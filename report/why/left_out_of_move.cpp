@@ -289,6 +289,12 @@ bool moves_for_itself(const Frame& place, const Finding& finding) {
   return !makes_object && std::ranges::find(kKeep, callee) == kKeep.end();
 }
 
+// `self.count = self.count.to(self.device)`
+bool stores_where_told(const Evidence& stayed, const Operand& odd) {
+  const Evidence* stored = evidence_of(odd, trace::EvidenceKind::attribute_set_at);
+  return stored != nullptr && same_line(stored->at, stayed.at) && calls_move(stayed.at.statement());
+}
+
 }  // namespace
 
 std::optional<Explanation> left_out_of_move(const Finding& finding) {
@@ -299,9 +305,10 @@ std::optional<Explanation> left_out_of_move(const Finding& finding) {
   const Evidence* sibling = place_of(pair->odd, trace::EvidenceKind::sibling_moved, finding);
   if (sibling == nullptr || made_beside_move(pair->odd, *sibling)) return std::nullopt;
   if (is_result_of_holder(pair->odd, finding)) return std::nullopt;
-  // What a line has sent to where things are kept, and so left where it was, is not passed over.
+  // What a line has sent to where things are kept, or by a setting of its own, and so left where it was, is not passed
+  // over.
   const Evidence* stayed = evidence_of(pair->odd, trace::EvidenceKind::stayed_at);
-  if (stayed != nullptr && moves_to_store(stayed->at)) return std::nullopt;
+  if (stayed != nullptr && (moves_to_store(stayed->at) || stores_where_told(*stayed, pair->odd))) return std::nullopt;
   if (auto taken = taken_beside_moved(*sibling, *pair, finding)) return taken;
   if (auto later = put_after_move(*sibling, *pair, finding)) return later;
   if (auto beside = put_beside_moved(*sibling, *pair, finding)) return beside;

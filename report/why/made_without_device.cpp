@@ -13,6 +13,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/odd_operand.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -317,6 +318,24 @@ Explanation made_where_weight_is(const LineageStep& origin, const Pair& pair, co
               "Take the device from what it is used with, `" + device + "`, instead of from a weight."}};
 }
 
+// `total.add_(x.t() @ x)`, with one total for what is computed on several accelerators.
+bool takes_in_from_several(const Pair& pair, const Finding& finding) {
+  const bool in_place = pair.odd.arg == "self" && trace::operator_base_name(finding.op).ends_with('_');
+  return in_place && on_accelerator(pair.odd) && on_accelerator(pair.wanted) &&
+         pair.odd.lineage.front().how == trace::How::created;
+}
+
+Explanation one_total_for_several(const LineageStep& origin, const Pair& pair) {
+  return {cause_at(origin.at, pair.odd,
+                   mention_first(pair.odd) + " begins in this line, on " + pair.odd.device + ". It takes in " +
+                       mention(pair.wanted) + ", which is on " + pair.wanted.device +
+                       ", and an operator in place cannot change its target's device."),
+          Fix{origin.at.file, origin.at.line,
+              "Keep one for each accelerator, and put them together at the end; or bring what it takes in to it, with "
+              "`" +
+                  move_call(pair.wanted, pair.odd) + "`."}};
+}
+
 // Weights whose data is kept elsewhere, or was not loaded yet, are on `meta`, and so is what is computed with them.
 Explanation without_data(const Pair& pair, const Finding& finding) {
   return {std::nullopt,
@@ -361,20 +380,28 @@ Explanation left_by_move(const LineageStep& origin, const std::string& move, con
 
 // `self.register_buffer("queue", torch.randn(n, d))` makes it where it should: what is missing is a move of the module.
 std::optional<Explanation> made_as_weight(const LineageStep& origin, const Pair& pair, const Finding& finding) {
-  const std::string_view statement = statement_of(origin.at.statement());
-  const bool weight = statement.starts_with("self.register_buffer(") || statement.find("Parameter(") != statement.npos;
   const Frame& call = made_by_call(origin);
   // A constructor that works with what is elsewhere already could make its own there.
   const auto knows = [&](const LineageStep& step) {
     return step.device == pair.wanted.device && same_function(step.at, origin.at);
   };
-  if (!weight || !pair.odd.on_cpu() || std::ranges::any_of(pair.wanted.lineage, knows)) return std::nullopt;
+  if (!registers_weight(origin.at) || !pair.odd.on_cpu() || std::ranges::any_of(pair.wanted.lineage, knows))
+    return std::nullopt;
   if (&call == &origin.at || !is_changeable(call, finding)) return std::nullopt;
+  const Fix fix = move_module_where_made(call, pair.wanted.device);
+  // As module_not_moved tells of the weight itself.
+  const std::string of = mention_first(pair.odd) + " is computed from a parameter or buffer that ";
+  if (call.function == "<module>") {
+    return Explanation{cause_at(origin.at, pair.odd,
+                                of + "begins in this line, on the CPU. " + short_place(call) +
+                                    " makes its module, and nothing has moved that since."),
+                       fix};
+  }
   return Explanation{
       cause_at(call, pair.odd,
-               mention_first(pair.odd) + " is computed from a parameter or buffer that " + short_place(origin.at) +
+               of + short_place(origin.at) +
                    " makes. Its module is made in this line, on the CPU, and nothing has moved it since."),
-      move_module_where_made(call, pair.wanted.device)};
+      fix};
 }
 
 // `nn.CrossEntropyLoss(weight=weights)`: a module keeps as its own what a helper made, and is never moved.
@@ -444,6 +471,7 @@ std::optional<Explanation> made_without_device(const Finding& finding) {
   if (auto taken = named ? taken_from_value(*origin, *pair, device, finding) : std::nullopt) return taken;
   if (named && asks_weight(origin->at) && same_function(origin->at, *finding.where))
     return made_where_weight_is(*origin, *pair, device);
+  if (named && takes_in_from_several(*pair, finding)) return one_total_for_several(*origin, *pair);
   if (named && !names_device_itself(origin->at)) return Explanation{std::nullopt, std::move(fix)};
   RootCause cause =
       cause_at(origin->at, pair->odd,

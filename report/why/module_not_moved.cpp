@@ -151,10 +151,32 @@ Explanation left_by_children(const Evidence& children, const Operand& stayed, co
               "`module.buffers(recurse=False)`."}};
 }
 
+// `group = list(net.parameters())`, and then `net.adapter = nn.Linear(4, 4)`: what goes through the list later does not
+// know of what was put into the model since.
+std::optional<Explanation> put_after_collecting(const Evidence& loop, const Operand& stayed, const Operand& tensor,
+                                                const Finding& finding) {
+  const std::string_view statement = statement_of(loop.at.statement());
+  const std::size_t in = statement.find(" in ");
+  const Evidence* made = place_of(stayed, trace::EvidenceKind::module_made_at, finding);
+  if (in == statement.npos || !statement.ends_with(':') || made == nullptr) return std::nullopt;
+  const std::string collected(statement.substr(in + 4, statement.size() - in - 5));
+  const auto put = split_assignment(made->at.statement());
+  const bool into = put && put->target.find_first_of(".[") != std::string_view::npos && !makes_object(made->at);
+  if (!std::ranges::all_of(collected, trace::is_word) || !into || same_function(made->at, loop.at)) return std::nullopt;
+  return Explanation{cause_at(made->at, stayed,
+                              "This line puts a part into the `" + loop.text + "`, on " + spoken_device(stayed.device) +
+                                  ". " + short_place(loop.at) + " moves the parameters to " + tensor.device +
+                                  " that are in `" + collected + "`, which was filled without it."),
+                     Fix{made->at.file, made->at.line,
+                         "Put it into the model before `" + collected +
+                             "` is filled, or fill that anew; or make the part on " + tensor.device + " here."}};
+}
+
 // `for p in model.parameters(): p.data = p.data.to(device)`
 std::optional<Explanation> left_by_parameters(const Operand& stayed, const Operand& tensor, const Finding& finding) {
   const Evidence* loop = place_of(stayed, trace::EvidenceKind::parameters_moved_at, finding);
   if (loop == nullptr || is_made_after(stayed, loop->at)) return std::nullopt;
+  if (auto put = put_after_collecting(*loop, stayed, tensor, finding)) return put;
   const bool buffer = stayed.is == trace::NameKind::buffer;
   const bool own_alone = loop->at.statement().find("recurse=False") != std::string::npos;
   const std::string passed = buffer      ? " is a buffer, which `parameters()` does not give: it"
@@ -387,6 +409,22 @@ std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& t
       move_module_where_made(place, tensor.device)};
 }
 
+// `self.register_buffer("table", torch.eye(n))` in the constructor of a loss that a script makes, and moves nowhere:
+// the tensor came to the CPU there, and what has to change is the line that makes the loss.
+std::optional<Explanation> made_by_own_class(const Operand& stayed, const Operand& tensor, const Evidence* bound,
+                                             const Finding& finding) {
+  const Evidence* path = evidence_of(stayed, trace::EvidenceKind::root_name);
+  const bool direct = path == nullptr || path->text.find('.') == std::string::npos;
+  if (bound == nullptr || bound->at.function != "<module>" || !direct || stayed.lineage.empty()) return std::nullopt;
+  const Frame& made = stayed.lineage.back().at;
+  if (!registers_weight(made) || !makes_object(made) || !is_changeable(made, finding)) return std::nullopt;
+  return Explanation{cause_at(made, stayed,
+                              mention_first(stayed) + " begins in this line, on the CPU, as a " +
+                                  std::string(name_of(stayed.is)) + " of `" + bound->text + "`, which " +
+                                  short_place(bound->at) + " makes. Nothing has moved `" + bound->text + "` since."),
+                     move_module_where_made(bound->at, tensor.device)};
+}
+
 }  // namespace
 
 std::optional<Explanation> module_not_moved(const Finding& finding) {
@@ -428,6 +466,7 @@ std::optional<Explanation> module_not_moved(const Finding& finding) {
     if (auto built = built_for_moved(*birth, *bound, *stayed, *tensor, finding)) return built;
     return made_for_moved(*birth, *bound, *stayed, *tensor);
   }
+  if (auto own = made_by_own_class(*stayed, *tensor, bound, finding)) return own;
   const bool known = bound != nullptr || made;
   const Frame& place = bound != nullptr ? bound->at : made ? birth->at : *finding.where;
   Fix fix{place.file, place.line,

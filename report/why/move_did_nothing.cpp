@@ -114,8 +114,8 @@ std::optional<Explanation> move_did_nothing(const Finding& finding) {
   if (told) {
     if (auto other = other_by_default(*told, *pair, finding)) return other;
   }
-  if (told &&
-      ((is_final(*told) && is_device_argument(*told)) || tells_helper(*told, *stay) || is_changing_target(*told))) {
+  if (told && ((is_final(*told) && (is_device_argument(*told) || is_of_plan(*told))) || tells_helper(*told, *stay) ||
+               is_changing_target(*told))) {
     return left_as_told(*told, *stay, *pair, finding);
   }
   const std::string here = spoken_device(pair->odd.device);

@@ -9,10 +9,18 @@
 #include "report/why/rule.h"
 #include "report/why/wording.h"
 #include "trace/function_names.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::report::why {
 
 namespace {
+
+// Between accelerators a table of places says where each is; `m.to(gpu if name in plan else "cpu")` goes by what is in
+// it.
+bool plan_decides(const LineageStep& move, const Pair& pair) {
+  const bool between = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
+  return between || call_at(move.at).find(" if ") != std::string::npos;
+}
 
 // A constructor does as it is told; what runs later could look where the value is needed, unless its caller tells it in
 // so many words to go elsewhere. `kept`: an attribute does.
@@ -155,6 +163,54 @@ bool is_settled_later(const LineageStep& move, const Pair& pair, const Finding& 
   return moves && moves_module(move) && !is_weight(pair.odd);
 }
 
+// `labels = ids.clone()`, below `ids = ids.to(first)`: the ids are where they are needed, and a copy of its own goes to
+// what is on another accelerator. Null where the function makes no copy.
+const LineageStep* copy_of_moved(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  if (!on_accelerator(pair.odd) || !on_accelerator(pair.wanted)) return nullptr;
+  const auto newer = std::ranges::subrange(pair.odd.lineage.data(), &move);
+  const auto copy = std::ranges::find_if(newer, [&](const LineageStep& step) {
+    const auto assigned = split_assignment(step.at.statement());
+    return trace::operator_base_name(step.op) == "clone" && assigned && assigned->value.ends_with(".clone()") &&
+           !same_line(step.at, move.at) && same_function(step.at, move.at) && is_changeable(step.at, finding);
+  });
+  return copy == newer.end() ? nullptr : &*copy;
+}
+
+Explanation copied_in_place(const LineageStep& copy, const LineageStep& move, const Pair& pair) {
+  const std::string there = spoken_device(pair.wanted.device);
+  const std::string edit = assigned_after_move(copy.at, "'" + pair.wanted.device + "'");
+  return {
+      cause_at(copy.at, pair.odd,
+               "This line makes a copy of what " + short_place(move.at) + " put on " + spoken_device(pair.odd.device) +
+                   ", and leaves the copy there. What that meets is on " + there + "."),
+      Fix{copy.at.file, copy.at.line,
+          "Make the copy where it is used, on " + there + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
+// `self.device = torch.device(device)` in the constructor of a module that has been moved since: the attribute says
+// where the module was. Null where it does not.
+const Evidence* device_from_before_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const LineageStep* since = newest_move_of(pair.wanted);
+  const bool own = made_in_failing_call(move, finding) && is_weight(pair.wanted) && since != nullptr &&
+                   moves_module(*since) && was_on(pair.wanted, pair.odd.device);
+  const Evidence* kept = own ? attribute_between(pair.odd, trace::EvidenceKind::device_from, finding) : nullptr;
+  const bool constructed =
+      kept != nullptr && is_constructor(kept->at) && class_of(kept->at) == class_of(*finding.where);
+  return constructed && class_of(since->at) != class_of(kept->at) ? kept : nullptr;
+}
+
+Explanation moved_without_device(const Evidence& kept, const LineageStep& move, const Pair& pair) {
+  return {
+      cause_at(kept.at, pair.odd,
+               "`" + kept.text + "` gets its value here, when the object is made: " + spoken_device(pair.odd.device) +
+                   ". " + short_place(newest_move_of(pair.wanted)->at) + " has moved its weights to " +
+                   spoken_device(pair.wanted.device) +
+                   " since, and what an attribute says stays as it is: " + short_place(move.at) + " goes by it still."),
+      Fix{kept.at.file, kept.at.line,
+          "Ask a weight for the device where it is needed, as by `" + device_expression(pair.wanted) +
+              "`, instead of keeping it here; or let `to()` of the class change it, too."}};
+}
+
 std::string change_of_move(const LineageStep& move, const Pair& pair, const Finding& finding) {
   const std::string there = spoken_device(pair.wanted.device);
   if (made_in_failing_call(move, finding)) return "Put it on " + there + " in this line, or leave it where it was.";
@@ -229,6 +285,8 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
   if (auto another = brought_to_another(*move, *pair, finding)) return another;
   if (auto elsewhere = brought_back_elsewhere(*move, *pair, finding)) return elsewhere;
+  if (const Evidence* kept = device_from_before_move(*move, *pair, finding))
+    return moved_without_device(*kept, *move, *pair);
   const auto decided = decision_of(pair->odd, trace::EvidenceKind::device_from, finding);
   if (decided && is_changing_target(*decided)) {
     RootCause cause = cause_at(decided->at, pair->odd,
@@ -244,9 +302,10 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   const bool kept = attribute_between(pair->odd, trace::EvidenceKind::device_from, finding) != nullptr;
   // A variable of the function itself: the line that gives it its value decides for all that the function moves.
   const bool here = decided && same_function(decided->at, move->at) && is_device_argument(*decided);
-  const bool planned = decided && is_of_plan(*decided) && on_accelerator(pair->odd) && on_accelerator(pair->wanted);
+  const bool planned = decided && is_of_plan(*decided) && plan_decides(*move, *pair);
   if (here || planned || (decided && obeys(*move, *decided, kept)))
     return told_to_move(*decided, *move, *pair, finding);
+  if (const LineageStep* copy = copy_of_moved(*move, *pair, finding)) return copied_in_place(*copy, *move, *pair);
   if (const Frame* call = call_of_mover(*move, pair->odd, finding)) return sent_to_mover(*call, *move, *pair, finding);
   if (auto apart = moved_to_its_user(*move, *pair, finding)) return apart;
   const bool itself = move == &pair->odd.lineage.front();

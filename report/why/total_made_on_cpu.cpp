@@ -26,17 +26,48 @@ bool is_scaled(const Finding& finding) {
   return op == "mul_" || op == "div_" || op == "pow_";
 }
 
+std::string takes_in(const Pair& pair) {
+  return "It takes in " + mention(pair.odd) + ", which is on " + pair.odd.device + ".";
+}
+
 // A buffer begins where its module does, and moves with that.
-std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& pair, const Finding& finding) {
-  const Evidence* module = place_of(total, trace::EvidenceKind::module_bound_at, finding);
-  if (module == nullptr) return std::nullopt;
+Explanation of_named_module(const Evidence& module, const Operand& total, const Pair& pair) {
   const std::string to = "`.to('" + pair.odd.device + "')`";
-  return Explanation{cause_at(module->at, total,
-                              mention_first(total) + " is a buffer of `" + module->text +
-                                  "`, which gets its value here, on the CPU; nothing has moved it since. It takes in " +
-                                  mention(pair.odd) + ", which is on " + pair.odd.device + "."),
-                     Fix{module->at.file, module->at.line,
-                         "Move `" + module->text + "` with " + to + " where it is made, as a model is moved."}};
+  return {cause_at(module.at, total,
+                   mention_first(total) + " is a buffer of `" + module.text +
+                       "`, which gets its value here, on the CPU; nothing has moved it since. " + takes_in(pair)),
+          Fix{module.at.file, module.at.line,
+              "Move `" + module.text + "` with " + to + " where it is made, as a model is moved."}};
+}
+
+// `self.stats = Stats()`, of an object that is given a model which is on an accelerator already: nobody moves the
+// object later.
+bool is_made_beside_moved(const Operand& total, const Evidence& made) {
+  const Evidence* path = evidence_of(total, trace::EvidenceKind::root_name);
+  return path != nullptr && path->text.find('.') != std::string::npos && calls_move(call_at(made.at));
+}
+
+std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& pair, const Finding& finding) {
+  if (const Evidence* named = place_of(total, trace::EvidenceKind::module_bound_at, finding))
+    return of_named_module(*named, total, pair);
+  const Evidence* made = place_of(total, trace::EvidenceKind::module_made_at, finding);
+  if (made == nullptr || total.lineage.empty()) return std::nullopt;
+  const Evidence* kept = place_of(total, trace::EvidenceKind::attribute_set_at, finding);
+  if (kept != nullptr && is_made_beside_moved(total, *made)) {
+    return Explanation{
+        cause_at(kept->at, total,
+                 mention_first(total) + " is a buffer of the module that is kept as `" +
+                     std::string(attribute_of_path(kept->text)) + "` from here on, on the CPU. " + takes_in(pair)),
+        Fix{kept->at.file, kept->at.line,
+            "Make this part where those are that come with it: `.to('" + pair.odd.device + "')`."}};
+  }
+  const Frame& begun = total.lineage.back().at;
+  if (!registers_weight(begun) || !is_changeable(begun, finding)) return std::nullopt;
+  return Explanation{
+      cause_at(begun, total,
+               mention_first(total) + " begins in this line, on the CPU, as a buffer of a `" + made->text +
+                   "`, which " + short_place(made->at) + " makes, and nothing has moved since. " + takes_in(pair)),
+      move_module_where_made(made->at, pair.odd.device)};
 }
 
 // `travel, effort = self.running(group)`: an optimizer's load_state_dict() brings the state of each parameter to where

@@ -1,0 +1,270 @@
+// Rules about what a line made or kept for itself: copies on one of two GPUs, devices kept from before a move, parts
+// put in after a list was filled, records of numbers, buffers of a module that nobody moved, totals of several GPUs.
+#include <catch2/catch.hpp>
+
+#include "why_program.h"
+
+namespace devsan::report {
+namespace {
+
+using namespace why_program;
+
+Finding between_gpus(const char* name, NameKind is = NameKind::local) {
+  Finding finding = add(name, is);
+  odd(finding).device = "cuda:1";
+  return finding;
+}
+
+TEST_CASE("A copy of what is right on its GPU could be made on the other one") {
+  Finding finding = between_gpus("labels");
+  finding.stack.push_back(line(22, "<module>", "net(ids, labels)"));
+  const Frame copy = line(21, "<module>", "labels = ids.clone()", "ids.clone()");
+  odd(finding).lineage = {
+      with_op(derived(copy, "cuda:1"), "aten::clone"),
+      moved(line(20, "<module>", "ids = torch.tensor([1, 4], device=first)", "torch.tensor([1, 4], device=first)"),
+            "cuda:1"),
+      created(line(20, "<module>", "ids = torch.tensor([1, 4], device=first)"))};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK(cause_line(told) == 21);
+  CHECK_THAT(told.fix->text, Contains("labels = ids.clone().to('cuda:0')"));
+
+  SECTION("not where it is computed") {
+    odd(finding).lineage.front() =
+        with_op(derived(line(21, "<module>", "labels = ids.clone() + 1", "ids.clone() + 1"), "cuda:1"), "aten::add");
+    CHECK(cause_line(explained(finding)) == 20);
+  }
+  SECTION("not on the CPU, where whoever moved it there decided") {
+    odd(finding).device = "cpu";
+    for (LineageStep& step : odd(finding).lineage) step.device = "cpu";
+    CHECK(cause_line(explained(finding)) == 20);
+  }
+}
+
+Finding moved_past_attribute() {
+  Finding finding = add("x.to(self.device)", NameKind::temporary);
+  const Frame use = line(30, "Net.forward", "        return self.net(x.to(self.device))", "x.to(self.device)");
+  odd(finding).lineage = {moved(use, "cpu"), created(line(40, "<module>", "net(torch.ones(2, device=gpu))"), "cuda:0")};
+  find(odd(finding), EvidenceKind::device_from, line(12, "Net.__init__", "        self.device = torch.device(device)"),
+       "self.device");
+  wanted(finding).is = NameKind::parameter;
+  wanted(finding).lineage = {by_module(moved(line(39, "<module>", "net = Net('cpu').to(gpu)"), "cuda:0")),
+                             created(line(13, "Net.__init__", "        self.net = nn.Linear(4, 4)"))};
+  return finding;
+}
+
+TEST_CASE("An attribute that says where a module was before it moved is told of where it is stored") {
+  Finding finding = moved_past_attribute();
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK(cause_line(told) == 12);
+  CHECK(says(told, "has moved its weights to cuda:0 since"));
+
+  SECTION("not of weights that were made where they are") {
+    wanted(finding).lineage = {created(line(13, "Net.__init__", "        self.net = nn.Linear(4, 4)"), "cuda:0")};
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+  SECTION("not where a method of the class moves them") {
+    wanted(finding).lineage.front().at.function = "Net.place";
+    CHECK(cause_line(explained(finding)) == 30);
+  }
+}
+
+TEST_CASE("What was put into a model after its parameters were collected is told of there") {
+  Finding finding = add("adapter.weight", NameKind::parameter);
+  const Frame put = line(26, "<module>", "model.adapter = nn.Linear(4, 4)", "nn.Linear(4, 4)");
+  odd(finding).lineage = {created(put)};
+  find(odd(finding), EvidenceKind::module_made_at, put, "Net");
+  find(odd(finding), EvidenceKind::parameters_moved_at, line(20, "onload", "        for p in group:"), "Net");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 26);
+  CHECK_THAT(told.fix->text, Contains("before `group` is filled"));
+
+  SECTION("not where the loop asks the model anew") {
+    odd(finding).evidence.back().at.source = "        for p in model.parameters():";
+    CHECK(cause_line(explained(finding)) == 20);
+  }
+  SECTION("not of what the model's constructor has made") {
+    odd(finding).evidence.front().at.function = "Net.__init__";
+    CHECK(cause_line(explained(finding)) == 20);
+  }
+}
+
+TEST_CASE("Of two tensors that a function puts together alike, the one that it does not move is told of") {
+  Finding finding = add("tile");
+  finding.where->function = "noise";
+  const Frame stack =
+      line(17, "noise", "    slopes = torch.stack([a.cos(), a.sin()])", "torch.stack([a.cos(), a.sin()])");
+  odd(finding).lineage = {with_op(derived(line(18, "noise", "    tile = slopes.repeat(2, 1)")), "aten::repeat"),
+                          with_op(derived(stack), "aten::stack"),
+                          created(line(16, "noise", "    a = torch.rand(4)", "torch.rand(4)"))};
+  const Frame grid = line(15, "noise", "    grid = torch.stack([x, y]).to(device)");
+  wanted(finding).lineage = {moved(grid, "cuda:0"), with_op(derived(grid), "aten::stack"),
+                             created(line(14, "noise", "    x = torch.arange(4)"))};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_beside");
+  CHECK(cause_line(told) == 17);
+
+  SECTION("not where they are made otherwise") {
+    wanted(finding).lineage[1].op = "aten::cumsum";
+    CHECK(rule_of(finding) != "moved_beside");
+  }
+}
+
+Finding number_met(const char* op) {
+  Finding finding = add("record");
+  finding.op = op;
+  odd(finding).lineage = {created(line(28, "Net.forward", "    record = torch.zeros(4)", "torch.zeros(4)"))};
+  wanted(finding).shape.emplace();
+  wanted(finding).lineage = {
+      with_op(derived(line(12, "accuracy", "    return (a == b).mean()"), "cuda:0"), "aten::mean"),
+      created(line(11, "main", "    a = torch.ones(4, device=gpu)"), "cuda:0")};
+  find(wanted(finding), EvidenceKind::handed_back_at, line(12, "accuracy", "    return (a == b).mean()"), "accuracy");
+  return finding;
+}
+
+TEST_CASE("A number that is compared with a record of the host is to be taken there") {
+  Finding finding = number_met("aten::gt.Tensor");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "cuda_scalar_was_python_float");
+  CHECK(cause_line(told) == 12);
+
+  SECTION("not one that is computed with it") {
+    finding = number_met("aten::mul.Tensor");
+    CHECK(rule_of(finding) != "cuda_scalar_was_python_float");
+  }
+  SECTION("not with what was computed itself") {
+    odd(finding).lineage.insert(odd(finding).lineage.begin(),
+                                derived(line(29, "Net.forward", "    record = record + 1")));
+    CHECK(rule_of(finding) != "cuda_scalar_was_python_float");
+  }
+}
+
+TEST_CASE("A call that brings one argument to the host is to bring the number beside it") {
+  Finding finding = add("n + 1", NameKind::temporary);
+  const Frame call = line(20, "main", "        mean(a, p.to(a.device), count)", "p.to(a.device)");
+  wanted(finding).device = "cpu";
+  wanted(finding).lineage = {moved(call, "cpu"),
+                             created(line(9, "main", "    p = torch.ones(4, device=gpu)"), "cuda:0")};
+  odd(finding).device = "cuda:0";
+  odd(finding).shape.emplace();
+  odd(finding).lineage = {derived(line(30, "Net.forward", "    n + 1"), "cuda:0"),
+                          created(line(10, "main", "    count = torch.ones((), device=gpu)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::bound_at, line(10, "main", "    count = torch.ones((), device=gpu)"), "count");
+  finding.stack.push_back(call);
+  const Finding told = explained(finding);
+  CHECK(told.rule == "cuda_scalar_was_python_float");
+  CHECK(cause_line(told) == 20);
+  CHECK_THAT(told.fix->text, Contains("`count.item()`"));
+
+  SECTION("not where another call gave it") {
+    finding.stack.back().source = "        mean(a, p.to(a.device), n)";
+    wanted(finding).lineage.front().at.source = "        mean(a, p.to(a.device), n)";
+    CHECK(cause_line(explained(finding)) == 10);
+  }
+}
+
+Finding buffer_of_script() {
+  Finding finding = add("self.table", NameKind::buffer);
+  odd(finding).lineage = {created(line(16, "Targets.__init__", "        self.register_buffer('table', torch.eye(4))"))};
+  find(odd(finding), EvidenceKind::module_bound_at, line(40, "<module>", "loss = Targets()", "Targets()"), "loss");
+  return finding;
+}
+
+TEST_CASE("A buffer of a module that a script makes begins in its class, and the script has to move the module") {
+  Finding finding = buffer_of_script();
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 16);
+  CHECK(told.fix->line == 40);
+
+  SECTION("where a function makes it, that line is the cause") {
+    odd(finding).evidence.front().at.function = "main";
+    CHECK(cause_line(explained(finding)) == 40);
+  }
+  SECTION("so it is for a part of the module") {
+    find(odd(finding), EvidenceKind::root_name, Frame{}, "inner.table");
+    CHECK(cause_line(explained(finding)) == 40);
+  }
+}
+
+Finding taken_in_by_buffer() {
+  Finding finding = add("values.max()", NameKind::temporary);
+  finding.op = "aten::lerp_.Scalar";
+  odd(finding).device = "cuda:0";
+  odd(finding).shape.emplace();
+  odd(finding).lineage = {with_op(derived(line(30, "Loss.forward", "values.max()"), "cuda:0"), "aten::max"),
+                          created(line(9, "main", "values = torch.ones(4, device=gpu)"), "cuda:0")};
+  Operand& total = wanted(finding);
+  total = {};
+  total.arg = "self";
+  total.name = "self.stats.high";
+  total.device = "cpu";
+  total.is = NameKind::buffer;
+  total.shape.emplace(1, 1);
+  total.lineage = {created(line(16, "Stats.__init__", "        self.register_buffer('high', torch.ones(1))"))};
+  return finding;
+}
+
+TEST_CASE("A buffer that takes in a number of the GPU is told of, and not the number") {
+  Finding finding = taken_in_by_buffer();
+  find(wanted(finding), EvidenceKind::module_made_at, line(40, "<module>", "Stats().update(values)"), "Stats");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "total_made_on_cpu");
+  CHECK(cause_line(told) == 16);
+  CHECK(told.fix->line == 40);
+
+  SECTION("where its module is made beside what is given on the GPU, at that line") {
+    wanted(finding).evidence.front().at = line(40, "<module>", "Loss(actor.to(gpu))(x)", "Loss(actor.to(gpu))");
+    find(wanted(finding), EvidenceKind::root_name, Frame{}, "stats.high");
+    find(wanted(finding), EvidenceKind::attribute_set_at,
+         line(21, "Loss.__init__", "        self.actor, self.stats = actor, Stats()"), "Loss.stats");
+    CHECK(cause_line(explained(finding)) == 21);
+  }
+}
+
+TEST_CASE("One total for what is computed on several GPUs is told of where it begins") {
+  Finding finding = between_gpus("total");
+  finding.op = "aten::add_.Tensor";
+  odd(finding).arg = "self";
+  odd(finding).lineage = {created(line(15, "main", "    total = torch.zeros(4, device=layer.weight.device)",
+                                       "torch.zeros(4, device=layer.weight.device)"),
+                                  "cuda:1")};
+  const Finding told = explained(finding);
+  CHECK(told.rule == "made_without_device");
+  CHECK(cause_line(told) == 15);
+
+  SECTION("not of an operator that makes something new") {
+    finding.op = "aten::add.Tensor";
+    CHECK(cause_line(explained(finding)) == 0);
+  }
+}
+
+TEST_CASE("An object that keeps two values as they come has not parted them") {
+  Finding finding = add("self.scale", NameKind::attribute);
+  const Frame store = line(15, "Matmul.__init__", "        self.weight, self.scale = weight, scale");
+  odd(finding).lineage = {created(line(21, "main", "    scale = torch.rand(4)", "torch.rand(4)"))};
+  find(odd(finding), EvidenceKind::held_by_object, Frame{}, "Matmul.scale");
+  find(odd(finding), EvidenceKind::attribute_set_at, store, "Matmul.scale");
+  CHECK(cause_line(explained(finding)) == 15);
+  find(wanted(finding), EvidenceKind::attribute_set_at, store, "Matmul.weight");
+  CHECK(cause_line(explained(finding)) == 21);
+}
+
+TEST_CASE("An attribute that a line sends where a setting says was not passed over") {
+  Finding finding = add("self.count", NameKind::attribute);
+  const Frame store =
+      line(16, "Norm.apply", "        self.count = self.count.to(self.device)", "self.count.to(self.device)");
+  odd(finding).lineage = {created(line(12, "Norm.__init__", "        self.count = torch.ones(1)"))};
+  find(odd(finding), EvidenceKind::attribute_set_at, store, "Norm.count");
+  find(odd(finding), EvidenceKind::sibling_moved, line(40, "main", "norm.apply(lambda t: t.to(gpu))"), ".mean");
+  CHECK(rule_of(finding) == "left_out_of_move");
+  find(odd(finding), EvidenceKind::stayed_at, store);
+  const Finding told = explained(finding);
+  CHECK(told.rule == "move_did_nothing");
+  CHECK(cause_line(told) == 16);
+}
+
+}  // namespace
+}  // namespace devsan::report
