@@ -26,6 +26,12 @@ bool says_number(const Frame& place) {
                              [&](std::string_view one) { return text.find(one) != text.npos; });
 }
 
+// `model.to("cuda")`, `model.to(device="cuda")`
+bool is_literal_place(const Frame& place) {
+  const std::string call = call_at(place);
+  return call.ends_with("\"cuda\")") || call.ends_with("'cuda')") || call.ends_with(".cuda()");
+}
+
 // `model.cuda()`, beside what was taken to a device that is named: the model was to go there, too.
 const Frame* model_on_current_device(const Operand& weight, const Operand& other, const Finding& finding) {
   const LineageStep* move = newest_move_of(weight);
@@ -37,9 +43,11 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
   // To a device that somebody names, which is not that of another value.
   const std::string call = call_at(brought->at);
   const std::string target = call.substr(std::min(call.find(".to("), call.size()));
-  const bool named = speaks_of_device(target) && !means_current(brought->at) && !is_device_of_value(brought->at) &&
-                     !(told && is_device_of_value(told->at));
-  if (named && call_at(move->at).ends_with(".cuda()")) return &move->at;
+  const bool other_place = !target.empty() && !means_current(brought->at) && !is_device_of_value(brought->at) &&
+                           !(told && is_device_of_value(told->at));
+  if (other_place && speaks_of_device(target) && call_at(move->at).ends_with(".cuda()")) return &move->at;
+  // `module.to("cuda")` in a function, which is asked for a model, beside `images.to(second)` in its caller.
+  if (other_place && means_current(move->at) && is_literal_place(move->at) && !is_beginning(move->at)) return &move->at;
   // `module.to("cuda")`, beside what is made on a device that an attribute keeps with its number.
   return told && says_number(told->at) && means_current(move->at) ? &move->at : nullptr;
 }

@@ -6,6 +6,14 @@
 #include "report/why/wording.h"
 
 namespace devsan::report::why {
+namespace {
+
+// `rows = self.table[picked]`: the table alone makes the result, and that is moved.
+bool picks(const Operand& operand) {
+  return operand.arg.starts_with("indices") || operand.arg == "index";
+}
+
+}  // namespace
 
 std::optional<Explanation> given_to_host_function(const Finding& finding) {
   const auto pair = pair_of(finding);
@@ -13,6 +21,8 @@ std::optional<Explanation> given_to_host_function(const Finding& finding) {
   const Evidence* moved = place_of(pair->odd, trace::EvidenceKind::result_moved_at, finding);
   const bool own = evidence_of(pair->odd, trace::EvidenceKind::held_by_object) != nullptr;
   if (moved == nullptr || !own || !was_never_moved(pair->odd)) return std::nullopt;
+  // What the failing line computes of both may be moved behind it for whatever reason.
+  if (same_function(moved->at, *finding.where) && !picks(pair->wanted)) return std::nullopt;
   const LineageStep* arrival = arrival_of(pair->wanted);
   if (arrival == nullptr || !is_changeable(arrival->at, finding) || moves_module(*arrival)) return std::nullopt;
   const bool brought = arrival->how == trace::How::moved;

@@ -95,12 +95,22 @@ bool is_method_called_on(const Frame& call, const Evidence& bound, const Operand
   return of_type && call.statement().find(bound.text + "." + std::string(method) + "(") != std::string::npos;
 }
 
+// `net = Net().to(device)`: all of it, not what it is made of, as by `net = Net(head.to(device))`.
+bool moves_whole(const Evidence& bound) {
+  const auto assigned = split_assignment(bound.at.statement());
+  const auto call = assigned ? split_call(assigned->value) : std::nullopt;
+  if (!call || call->receiver.empty()) return false;
+  const std::string_view method = assigned->value.substr(call->receiver.size());
+  return calls_move(method.substr(0, method.find('(') + 1));
+}
+
 // `net = Net().to(device)` moved the model, and the call that made this one is none of those that made the model: it
 // has come into it since.
 bool came_later(const Operand& stayed, const Evidence* bound) {
   if (bound == nullptr || stayed.lineage.empty() || !calls_move(bound->at.statement())) return false;
-  if (evidence_of(stayed, trace::EvidenceKind::model_spread) == nullptr) return false;
   const LineageStep& made = stayed.lineage.back();
+  const bool below = moves_whole(*bound) && same_function(made.at, bound->at) && made.at.line > bound->at.line;
+  if (evidence_of(stayed, trace::EvidenceKind::model_spread) == nullptr && !below) return false;
   const auto is_bound = [&](const Frame& place) { return same_line(place, bound->at); };
   return !is_bound(made.at) && std::ranges::none_of(made.calls, is_bound);
 }
@@ -129,7 +139,7 @@ std::string_view owner_path(const Operand& weight) {
 std::optional<Explanation> built_for_moved(const LineageStep& made, const Evidence& bound, const Operand& stayed,
                                            const Operand& tensor, const Finding& finding) {
   const Frame& call = made_by_call(made);
-  if (&call == &made.at || is_constructor(call) || !is_changeable(call, finding)) return std::nullopt;
+  if (&call == &made.at || makes_object(call) || !is_changeable(call, finding)) return std::nullopt;
   // The constructor had another weight of its own at hand then, and could have asked that for its device.
   if (is_weight(tensor) && owner_path(tensor) == owner_path(stayed)) return std::nullopt;
   return Explanation{
@@ -204,15 +214,6 @@ Explanation made_around_moved(const Evidence& children, const Operand& stayed, c
                        short_place(children.at) + " had moved to " + tensor.device + " by then."),
           Fix{made.at.file, made.at.line,
               "Make it on the device of a weight of those" + (edit.empty() ? "" : ", as by `" + edit + "`") + "."}};
-}
-
-// `net = Net().to(device)`: all of it, not what it is made of, as by `net = Net(head.to(device))`.
-bool moves_whole(const Evidence& bound) {
-  const auto assigned = split_assignment(bound.at.statement());
-  const auto call = assigned ? split_call(assigned->value) : std::nullopt;
-  if (!call || call->receiver.empty()) return false;
-  const std::string_view method = assigned->value.substr(call->receiver.size());
-  return calls_move(method.substr(0, method.find('(') + 1));
 }
 
 std::optional<Explanation> explained_by_children(const Operand& stayed, const Operand& tensor, const Evidence* bound,

@@ -17,9 +17,11 @@ namespace {
 
 // Between accelerators a table of places says where each is; `m.to(gpu if name in plan else "cpu")` goes by what is in
 // it.
+bool asks_condition(const LineageStep& move) {
+  return call_at(move.at).find(" if ") != std::string::npos;
+}
 bool plan_decides(const LineageStep& move, const Pair& pair) {
-  const bool between = on_accelerator(pair.odd) && on_accelerator(pair.wanted);
-  return between || call_at(move.at).find(" if ") != std::string::npos;
+  return asks_condition(move) || (on_accelerator(pair.odd) && on_accelerator(pair.wanted));
 }
 
 // A constructor does as it is told; what runs later could look where the value is needed, unless its caller tells it in
@@ -49,8 +51,11 @@ Explanation told_to_move(const Decision& decided, const LineageStep& move, const
       cause_at(decided.at, pair.odd,
                short_place(move.at) + " puts it on " + spoken_device(pair.odd.device) + ", " + because_of(decided) +
                    ". What it meets is on " + spoken_device(pair.wanted.device) + ".");
-  return {std::move(cause), Fix{decided.at.file, decided.at.line,
-                                change_of(decided, pair, finding) + "; or move the value where it is used."}};
+  const std::string change = is_of_plan(decided) && asks_condition(move)
+                                 ? "Let the table have in it what is used next on " +
+                                       spoken_device(pair.wanted.device) + ", for every key that is asked for"
+                                 : change_of(decided, pair, finding);
+  return {std::move(cause), Fix{decided.at.file, decided.at.line, change + "; or move the value where it is used."}};
 }
 
 // `def detach_image(image): return image.detach().cpu()`: a function that does nothing but move what it is given; the
@@ -153,6 +158,27 @@ std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const
                "This line sends it to the CPU from " + pair.wanted.device + ", and " + short_place(move.at) +
                    " brings it back to " + pair.odd.device + ", by the device that is handed on here."),
       Fix{sent->at.file, sent->at.line, "Hand on the device of each value itself, as it was: `.device`."}};
+}
+
+// `return loss.cpu()` in the forward of a `torch.autograd.Function`: a gradient comes back to where the result was, and
+// the backward brings it to what the forward has kept.
+std::optional<Explanation> came_back_as_gradient(const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const std::string& backward = finding.where->function;
+  const bool own = backward.ends_with(".backward") &&
+                   move.at.function == std::string(class_of(*finding.where)) + ".forward" &&
+                   statement_of(move.at.statement()).starts_with("return ");
+  const bool kept = evidence_of(pair.wanted, trace::EvidenceKind::held_by_object) != nullptr;
+  if (!own || !kept || !is_changeable(*finding.where, finding)) return std::nullopt;
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  const bool here = bound != nullptr && same_function(bound->at, *finding.where);
+  const Frame& place = here ? bound->at : *finding.where;
+  return Explanation{
+      cause_at(place, pair.odd,
+               mention_first(pair.odd) + " is the gradient of what " + short_place(move.at) + " has returned, on " +
+                   spoken_device(pair.odd.device) + ", and so is there, too. " + mention_first(pair.wanted) +
+                   ", which the forward has kept, is on " + spoken_device(pair.wanted.device) + "."),
+      Fix{place.file, place.line,
+          "Bring the gradient to what the forward has kept: `" + move_call(pair.odd, pair.wanted) + "`."}};
 }
 
 // It was computed from a weight of a module that moved, and a `.to(self.device)` of its own has left it where that was:
@@ -283,6 +309,7 @@ std::optional<Explanation> moved_away(const Finding& finding) {
   if (auto other = moved_from_host_work(*move, *pair, finding)) return other;
   if (auto restored = restored_as_saved(*move, *pair, finding)) return restored;
   if (auto back = not_brought_back(*move, *pair, finding)) return back;
+  if (auto gradient = came_back_as_gradient(*move, *pair, finding)) return gradient;
   if (auto another = brought_to_another(*move, *pair, finding)) return another;
   if (auto elsewhere = brought_back_elsewhere(*move, *pair, finding)) return elsewhere;
   if (const Evidence* kept = device_from_before_move(*move, *pair, finding))

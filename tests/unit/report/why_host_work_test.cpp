@@ -143,6 +143,12 @@ TEST_CASE("What is given to a function that works on the host came to the accele
     odd(finding).evidence.front().kind = EvidenceKind::held_by_module;
     CHECK(rule_of(finding) != "given_to_host_function");
   }
+  SECTION("where the failing function moves what it picks, but not what it computes of both") {
+    odd(finding).evidence.back().at = line(31, "Net.forward", "        return ids.to(device)");
+    CHECK(rule_of(finding) != "given_to_host_function");
+    wanted(finding).arg = "indices[0]";
+    CHECK(rule_of(finding) == "given_to_host_function");
+  }
 }
 
 // What an anchor generator made on its default device meets what a model on the CPU has computed.

@@ -266,5 +266,110 @@ TEST_CASE("An attribute that a line sends where a setting says was not passed ov
   CHECK(cause_line(told) == 16);
 }
 
+TEST_CASE("A buffer that is registered below the move of its module has come into it since") {
+  Finding finding = add("rotary.frequencies", NameKind::buffer);
+  const Frame made = line(17, "<module>", "register(rotary, 'frequencies', torch.ones(4))", "torch.ones(4)");
+  odd(finding).lineage = {created(made)};
+  find(odd(finding), EvidenceKind::module_bound_at,
+       line(16, "<module>", "rotary = nn.Linear(4, 4).to(gpu)", "nn.Linear(4, 4).to(gpu)"), "rotary");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "module_not_moved");
+  CHECK(cause_line(told) == 17);
+  CHECK(says(told, "which model.py:16 has moved by itself"));
+}
+
+TEST_CASE("A module that a script puts into a moved model is told of where the script makes it") {
+  Finding finding = add("self.kernel", NameKind::buffer);
+  odd(finding).lineage = {
+      called_by(created(line(12, "Pool.__init__", "        self.register_buffer('kernel', torch.ones(4))")),
+                {line(25, "<module>", "    new = Pool()", "Pool()")})};
+  find(odd(finding), EvidenceKind::module_bound_at, line(21, "<module>", "net = build().to(gpu)", "build().to(gpu)"),
+       "net");
+  find(odd(finding), EvidenceKind::root_name, Frame{}, "1.kernel");
+  find(odd(finding), EvidenceKind::model_spread, Frame{}, "Net");
+  CHECK(cause_line(explained(finding)) == 25);
+}
+
+Finding model_on_bare_gpu() {
+  Finding finding = between_gpus("images");
+  const Frame brought = line(22, "<module>", "images = images.to(second)", "images.to(second)");
+  odd(finding).lineage = {moved(brought, "cuda:1"), created(line(20, "<module>", "images = torch.ones(4)"))};
+  wanted(finding).is = NameKind::parameter;
+  wanted(finding).lineage = {
+      by_module(moved(line(18, "load", "    tower.to(device=\"cuda\")", "tower.to(device=\"cuda\")"), "cuda:0")),
+      created(line(16, "load", "    tower = nn.Linear(4, 4)"))};
+  return finding;
+}
+
+TEST_CASE("A model that a function moves to the bare GPU meets what its caller takes to another one") {
+  Finding finding = model_on_bare_gpu();
+  const Finding told = explained(finding);
+  CHECK(told.rule == "current_device");
+  CHECK(cause_line(told) == 18);
+
+  SECTION("not where the script moves it, and knows both") {
+    wanted(finding).lineage.front().at.function = "<module>";
+    CHECK(cause_line(explained(finding)) == 22);
+  }
+  SECTION("not where the other follows a value") {
+    odd(finding).lineage.front().at = line(22, "<module>", "images = images.to(rows.device)", "images.to(rows.device)");
+    CHECK(cause_line(explained(finding)) == 22);
+  }
+}
+
+TEST_CASE("A gradient comes back to where the forward has returned its result, and the backward has to bring it over") {
+  Finding finding = add("grad_output");
+  finding.where = line(30, "Cost.backward", "        return ctx.grads * grad_output", "ctx.grads * grad_output");
+  finding.stack = {*finding.where};
+  odd(finding).lineage = {
+      moved(line(15, "Cost.forward", "        return x.detach().cpu().sum()", "x.detach().cpu()"), "cpu"),
+      created(line(40, "main", "x = torch.ones(4, device=gpu)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::bound_at, line(29, "Cost.backward", "        grad_output = grad_output.view(-1)"),
+       "grad_output");
+  find(wanted(finding), EvidenceKind::held_by_object, Frame{}, "CostBackward.grads");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "moved_away");
+  CHECK(cause_line(told) == 29);
+
+  SECTION("not of what the backward has made") {
+    wanted(finding).evidence.clear();
+    CHECK(cause_line(explained(finding)) == 15);
+  }
+  SECTION("not in the backward of another function") {
+    odd(finding).lineage.front().at.function = "Other.forward";
+    CHECK(cause_line(explained(finding)) == 15);
+  }
+}
+
+TEST_CASE("A line that follows the dtype of what it will meet could follow the device") {
+  Finding finding = add("past");
+  odd(finding).lineage = {created(line(15, "<module>", "EMPTY = torch.empty(4)", "torch.empty(4)"))};
+  find(odd(finding), EvidenceKind::came_through_at, line(29, "Net.forward", "        past = EMPTY.to(hidden.dtype)"),
+       "past");
+  CHECK(rule_of(finding) == "made_without_device");
+  find(wanted(finding), EvidenceKind::came_through_at, line(28, "Net.forward", "        hidden = self.net(x)"),
+       "hidden");
+  const Finding told = explained(finding);
+  CHECK(told.rule == "dtype_followed_alone");
+  CHECK(cause_line(told) == 29);
+  CHECK_THAT(told.fix->text, Contains("`.to(hidden.device, hidden.dtype)`"));
+
+  SECTION("also by keyword") {
+    odd(finding).evidence.front().at.source = "        past = EMPTY.to(dtype=hidden.dtype)";
+    CHECK(rule_of(finding) == "dtype_followed_alone");
+  }
+  SECTION("not where it names a dtype, or goes on behind that") {
+    odd(finding).evidence.front().at.source = "        past = EMPTY.to(torch.float16)";
+    CHECK(rule_of(finding) != "dtype_followed_alone");
+    odd(finding).evidence.front().at.source = "        past = EMPTY.to(hidden.dtype)[0]";
+    CHECK(rule_of(finding) != "dtype_followed_alone");
+  }
+  SECTION("not of what somebody has moved") {
+    odd(finding).lineage.insert(odd(finding).lineage.begin(),
+                                moved(line(16, "<module>", "EMPTY = EMPTY.cpu()", "EMPTY.cpu()"), "cpu"));
+    CHECK(rule_of(finding) != "dtype_followed_alone");
+  }
+}
+
 }  // namespace
 }  // namespace devsan::report
