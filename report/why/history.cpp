@@ -117,8 +117,20 @@ bool made_in_failing_call(const LineageStep& step, const Finding& finding) {
   return step.at.line >= finding.where->line && step.at.line <= std::max(finding.where->end_line, finding.where->line);
 }
 
+namespace {
+
+// A comprehension of a script itself goes by no name of a function around it.
+std::string_view function_of(const Frame& place) {
+  const std::string_view function = trace::function_around(place.function);
+  const bool comprehension =
+      function == "<listcomp>" || function == "<dictcomp>" || function == "<setcomp>" || function == "<genexpr>";
+  return comprehension ? "<module>" : function;
+}
+
+}  // namespace
+
 bool same_function(const Frame& one, const Frame& other) {
-  return one.file == other.file && trace::function_around(one.function) == trace::function_around(other.function);
+  return one.file == other.file && function_of(one) == function_of(other);
 }
 
 bool is_running(const Frame& place, const Finding& finding) {

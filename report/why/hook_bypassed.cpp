@@ -55,7 +55,8 @@ std::optional<Explanation> hook_bypassed(const Finding& finding) {
   if (auto list = on_list(finding)) return list;
   for (const Operand& operand : finding.operands) {
     const Evidence* hook = evidence_of(operand, trace::EvidenceKind::owner_forward_hook);
-    if (!operand.odd || hook == nullptr) continue;
+    // The module that is called may be the other one that has the weight.
+    if (!operand.odd || hook == nullptr || evidence_of(operand, trace::EvidenceKind::tied_to) != nullptr) continue;
     const bool known = is_changeable(hook->at, finding);
     const Frame& line = known ? hook->at : *finding.where;
     Fix fix{line.file, line.line,

@@ -7,6 +7,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -21,8 +22,17 @@ Fix bring_index_too(const Frame& place) {
           "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")};
 }
 
-// Where the failing function takes the index out of something; else the line that uses it. What an autograd Function
-// has saved, its forward made.
+// `found = scores.topk(3).indices`, above the failing line: where the function computes the index. Null without one.
+const Frame* found_at(const Operand& index, const Finding& finding) {
+  if (index.lineage.empty()) return nullptr;
+  const LineageStep& newest = index.lineage.front();
+  const bool here = newest.how == trace::How::derived && same_function(newest.at, *finding.where) &&
+                    !same_line(newest.at, *finding.where) && split_assignment(newest.at.statement());
+  return here && is_changeable(newest.at, finding) ? &newest.at : nullptr;
+}
+
+// Where the failing function takes the index out of something, or computes it; else the line that uses it. What an
+// autograd Function has saved, its forward made.
 const Frame& taken_at(const Operand& index, const Finding& finding) {
   const Evidence* bound = place_of(index, trace::EvidenceKind::bound_at, finding);
   const LineageStep* arrival = arrival_of(index);
@@ -30,7 +40,27 @@ const Frame& taken_at(const Operand& index, const Finding& finding) {
   if (saved && arrival != nullptr && class_of(arrival->at) == class_of(*finding.where)) return arrival->at;
   const bool takes = bound != nullptr && same_function(bound->at, *finding.where) &&
                      split_assignment(bound->at.statement()) && only_takes_apart(bound->at.statement());
-  return takes ? bound->at : *finding.where;
+  if (takes) return bound->at;
+  const Frame* found = found_at(index, finding);
+  return found != nullptr ? *found : *finding.where;
+}
+
+// `names = classes[labels].cpu()`: the host picks from what is there, and wants the result there. What computes the
+// labels can bring them.
+std::optional<Explanation> picked_for_host(const Pair& pair, const Finding& finding) {
+  const std::string_view behind = behind_call(*finding.where);
+  const Frame* found = found_at(pair.wanted, finding);
+  const bool host = behind.starts_with('.') && trace::brings_to_host(" " + std::string(behind));
+  if (!host || found == nullptr || is_weight(pair.odd) ||
+      evidence_of(pair.odd, trace::EvidenceKind::held_by_module) != nullptr) {
+    return std::nullopt;
+  }
+  return Explanation{
+      cause_at(*found, pair.wanted,
+               "This line computes " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) +
+                   ". It picks from " + mention(pair.odd) + ", on the CPU, and " + short_place(*finding.where) +
+                   " takes the result to the host."),
+      bring_index_too(*found)};
 }
 
 // `rows = table[ids].to(device)`: what is picked is taken to an accelerator by the failing line itself.
@@ -135,6 +165,7 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
   if (!on_accelerator(pair->wanted)) return std::nullopt;
   if (move == nullptr) {
     if (auto picked = picked_on_host(*pair, finding)) return picked;
+    if (auto picked = picked_for_host(*pair, finding)) return picked;
     if (auto copied = found_in_copy(*pair, finding)) return copied;
     return found_in_given(*pair, finding);
   }

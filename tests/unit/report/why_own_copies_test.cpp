@@ -371,5 +371,52 @@ TEST_CASE("A line that follows the dtype of what it will meet could follow the d
   }
 }
 
+Finding picked_in_script() {
+  Finding finding = add("table");
+  finding.where = line(30, "<module>", "names = table[labels].cpu()", "table[labels]");
+  finding.stack = {*finding.where};
+  odd(finding).arg = "self";
+  odd(finding).lineage = {created(line(12, "<module>", "table = torch.tensor([2, 5])", "torch.tensor([2, 5])"))};
+  Operand& labels = wanted(finding);
+  labels.arg = "indices[0]";
+  labels.name = "labels";
+  labels.lineage = {
+      with_op(derived(line(28, "<module>", "labels = net(x).argmax(1)", "net(x).argmax(1)"), "cuda:0"), "aten::argmax"),
+      by_module(moved(line(14, "<module>", "net = nn.Linear(4, 2).to(gpu)"), "cuda:0")),
+      created(line(14, "<module>", "net = nn.Linear(4, 2).to(gpu)"))};
+  return finding;
+}
+
+TEST_CASE("What picks from the host for the host is to come there where it is computed") {
+  Finding finding = picked_in_script();
+  const Finding told = explained(finding);
+  CHECK(told.rule == "index_not_brought");
+  CHECK(cause_line(told) == 28);
+
+  SECTION("not where the result stays where it is") {
+    finding.where = line(30, "<module>", "names = table[labels]", "table[labels]");
+    CHECK(rule_of(finding) != "index_not_brought");
+  }
+  SECTION("also from what a comprehension of the script has brought to the host") {
+    finding.where = line(30, "<module>", "names = table[labels]", "table[labels]");
+    odd(finding).lineage = {
+        moved(line(12, "<listcomp>", "table = torch.cat([x.cpu() for x in parts])", "x.cpu()"), "cpu"),
+        created(line(11, "<module>", "parts = [torch.ones(4, device=gpu)]"), "cuda:0")};
+    CHECK(rule_of(finding) == "index_not_brought");
+    CHECK(cause_line(explained(finding)) == 28);
+  }
+}
+
+TEST_CASE("A hook of a module whose weight another module has, too, was not passed by") {
+  Finding finding = add("embed.weight", NameKind::parameter);
+  odd(finding).lineage = {moved(line(21, "offload", "    mod.to('cpu')", "mod.to('cpu')"), "cpu"),
+                          created(line(13, "<module>", "embed = nn.Embedding(8, 4)"), "cuda:0")};
+  find(odd(finding), EvidenceKind::owner_forward_hook, line(24, "<module>", "m.register_forward_pre_hook(onload)"),
+       "onload");
+  CHECK(rule_of(finding) == "hook_bypassed");
+  find(odd(finding), EvidenceKind::tied_to, Frame{}, "head.weight");
+  CHECK(rule_of(finding) != "hook_bypassed");
+}
+
 }  // namespace
 }  // namespace devsan::report
