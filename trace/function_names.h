@@ -7,16 +7,20 @@
 
 namespace devsan::trace {
 
+// "<listcomp>" and its kin, without the function around it.
+constexpr bool is_comprehension(std::string_view own) {
+  constexpr std::array<std::string_view, 4> kComprehensions = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"};
+  return std::ranges::find(kComprehensions, own) != kComprehensions.end();
+}
+
 // "Graph.to" of "Graph.to.<locals>.<dictcomp>": before CPython 3.12 a comprehension is a function of its own, although
 // nobody writes one. Names of other functions as they are.
 constexpr std::string_view function_around(std::string_view function) {
-  constexpr std::array<std::string_view, 4> kComprehensions = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"};
   constexpr std::string_view kInside = ".<locals>.";
   for (;;) {
     const std::size_t inside = function.rfind(kInside);
     if (inside == function.npos) return function;
-    const std::string_view own = function.substr(inside + kInside.size());
-    if (std::ranges::find(kComprehensions, own) == kComprehensions.end()) return function;
+    if (!is_comprehension(function.substr(inside + kInside.size()))) return function;
     function = function.substr(0, inside);
   }
 }

@@ -134,11 +134,6 @@ const LineageStep* kept_from_weight(const Operand& scalar, const LineageStep& mo
   return nullptr;
 }
 
-// `self.highest.lerp_(values.max(), 0.01)`: a buffer should be where its module is, and that where the numbers are.
-bool writes_to(const Operand& tensor, const Finding& finding) {
-  return tensor.arg == "self" && trace::operator_base_name(finding.op).ends_with('_');
-}
-
 // `mean(average, weight.to(average.device), count)`: the call that gives the number brings what comes with it to the
 // host.
 std::optional<Explanation> given_beside_moved(const Operand& scalar, const Operand& tensor, const Finding& finding) {
@@ -176,7 +171,8 @@ std::optional<Explanation> cuda_scalar_was_python_float(const Finding& finding) 
   if (scalar == nullptr || !finding.where) return std::nullopt;
   const Operand* tensor = scalar->odd ? counterpart_of(*scalar, finding.operands) : first_odd(finding.operands);
   if (tensor == nullptr || !tensor->on_cpu() || !tensor->shape) return std::nullopt;
-  if (is_weight(*tensor) && !was_moved(*tensor) && writes_to(*tensor, finding)) return std::nullopt;
+  // `self.highest.lerp_(values.max(), 0.01)`: a buffer should be where its module is, and that where the numbers are.
+  if (is_weight(*tensor) && !was_moved(*tensor) && is_written_to(*tensor, finding)) return std::nullopt;
   const LineageStep* arrival = arrival_of(*tensor);
   if (arrival != nullptr && is_load(*arrival)) return std::nullopt;  // it was computed there before it was saved
 

@@ -47,7 +47,7 @@ const Frame* model_on_current_device(const Operand& weight, const Operand& other
                            !(told && is_device_of_value(told->at));
   if (other_place && speaks_of_device(target) && call_at(move->at).ends_with(".cuda()")) return &move->at;
   // `module.to("cuda")` in a function, which is asked for a model, beside `images.to(second)` in its caller.
-  if (other_place && means_current(move->at) && is_literal_place(move->at) && !is_beginning(move->at)) return &move->at;
+  if (other_place && is_literal_place(move->at) && !is_beginning(move->at)) return &move->at;
   // `module.to("cuda")`, beside what is made on a device that an attribute keeps with its number.
   return told && says_number(told->at) && means_current(move->at) ? &move->at : nullptr;
 }

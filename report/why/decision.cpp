@@ -35,6 +35,11 @@ const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind ki
   return found == operand.evidence.end() ? nullptr : &*found;
 }
 
+const Evidence* attribute_of_constructor(const Operand& operand, trace::EvidenceKind kind, const Finding& finding) {
+  const Evidence* attribute = attribute_between(operand, kind, finding);
+  return attribute != nullptr && is_constructor(attribute->at) ? attribute : nullptr;
+}
+
 bool hands_device_on(const Evidence& evidence, const Finding& finding) {
   return evidence.kind == trace::EvidenceKind::device_from && is_changeable(evidence.at, finding) &&
          !is_beginning(evidence.at) && !evidence.text.starts_with("self.");

@@ -23,6 +23,9 @@ std::optional<Decision> decision_of(const Operand& operand, trace::EvidenceKind 
 // did.
 const Evidence* attribute_between(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
 
+// The same, where a constructor has stored it: it says what was so then.
+const Evidence* attribute_of_constructor(const Operand& operand, trace::EvidenceKind kind, const Finding& finding);
+
 // Whether an evidence is a line in a function, and no attribute, that hands a device on.
 bool hands_device_on(const Evidence& evidence, const Finding& finding);
 

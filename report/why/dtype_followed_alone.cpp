@@ -31,13 +31,17 @@ std::string_view followed_in(std::string_view value) {
   return path && value != "self" && !value.starts_with("torch.") ? value : std::string_view();
 }
 
+// Whether an evidence is a line that a value came through, which gave it a name.
+bool is_way(const Evidence& one) {
+  return one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::came_through_at ||
+         one.kind == trace::EvidenceKind::computed_from;
+}
+
 // Whether a value goes by this name, or came to the operator by way of it.
 bool leads_from(const Operand& operand, std::string_view name) {
   if (operand.name == name) return true;
   return std::ranges::any_of(operand.evidence, [&](const Evidence& one) {
-    const bool way = one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::came_through_at ||
-                     one.kind == trace::EvidenceKind::given_at || one.kind == trace::EvidenceKind::computed_from;
-    return way && one.text == name;
+    return (is_way(one) || one.kind == trace::EvidenceKind::given_at) && one.text == name;
   });
 }
 
@@ -48,9 +52,7 @@ std::vector<const Frame*> lines_of(const Operand& odd) {
     if (step.how == trace::How::derived) lines.push_back(&step.at);
   }
   for (const Evidence& one : odd.evidence) {
-    const bool way = one.kind == trace::EvidenceKind::bound_at || one.kind == trace::EvidenceKind::came_through_at ||
-                     one.kind == trace::EvidenceKind::computed_from;
-    if (way) lines.push_back(&one.at);
+    if (is_way(one)) lines.push_back(&one.at);
   }
   return lines;
 }
@@ -67,7 +69,7 @@ std::optional<Explanation> dtype_followed_alone(const Finding& finding) {
     return Explanation{
         cause_at(*line, pair->odd,
                  "This line makes " + mention(pair->odd) + " fit `" + followed +
-                     "`, and asks it for its dtype alone: " + "it stays on the CPU, and `" + followed + "` leads to " +
+                     "`, and asks it for its dtype alone: it stays on the CPU, and `" + followed + "` leads to " +
                      spoken_device(pair->wanted.device) + "."),
         Fix{line->file, line->line, "Take the device along: `.to(" + followed + ".device, " + followed + ".dtype)`."}};
   }

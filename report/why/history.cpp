@@ -122,9 +122,7 @@ namespace {
 // A comprehension of a script itself goes by no name of a function around it.
 std::string_view function_of(const Frame& place) {
   const std::string_view function = trace::function_around(place.function);
-  const bool comprehension =
-      function == "<listcomp>" || function == "<dictcomp>" || function == "<setcomp>" || function == "<genexpr>";
-  return comprehension ? "<module>" : function;
+  return trace::is_comprehension(function) ? "<module>" : function;
 }
 
 }  // namespace
@@ -392,6 +390,20 @@ bool registers_weight(const Frame& place) {
 bool asks_weight(const Frame& place) {
   const std::string call = call_at(place);
   return call.find(".weight.device") != call.npos || call.find("parameters()).device") != call.npos;
+}
+
+bool is_written_to(const Operand& operand, const Finding& finding) {
+  return operand.arg == "self" && trace::works_in_place(finding.op);
+}
+
+bool is_in_own_forward(const Frame& place, const Finding& finding) {
+  return finding.where->function.ends_with(".backward") &&
+         place.function == std::string(class_of(*finding.where)) + ".forward";
+}
+
+bool belongs_to_part(const Operand& weight) {
+  const Evidence* path = evidence_of(weight, trace::EvidenceKind::root_name);
+  return path != nullptr && path->text.find('.') != std::string::npos;
 }
 
 }  // namespace devsan::report::why

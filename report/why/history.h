@@ -113,6 +113,12 @@ bool moves_parameter(const Frame& place);
 bool registers_weight(const Frame& place);
 // Whether a call asks a weight for its device: `x.to(block.weight.device)`, `device=next(net.parameters()).device`.
 bool asks_weight(const Frame& place);
+// Whether the failing operator, one in place, writes to the operand.
+bool is_written_to(const Operand& operand, const Finding& finding);
+// Whether a place is in the forward of the `torch.autograd.Function` whose backward has failed.
+bool is_in_own_forward(const Frame& place, const Finding& finding);
+// Whether a weight belongs to a part of the outermost module around it.
+bool belongs_to_part(const Operand& weight);
 // Whether a factory begins a value in this step, as `torch.full((), scale, device=loss.device)` does: what stands
 // before it is the history of the tensor that it asks for the device.
 bool begins_value(const LineageStep& step);

@@ -16,10 +16,10 @@ bool is_index(const Operand& operand) {
   return operand.arg.starts_with("indices[");
 }
 
-Fix bring_index_too(const Frame& place) {
+Fix bring_index(const std::string& to, const Frame& place) {
   const std::string edit = assigned_after_move(place, "'cpu'");
   return {place.file, place.line,
-          "Bring the index to the CPU, too" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")};
+          "Bring the index to " + to + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")};
 }
 
 // `found = scores.topk(3).indices`, above the failing line: where the function computes the index. Null without one.
@@ -60,7 +60,7 @@ std::optional<Explanation> picked_for_host(const Pair& pair, const Finding& find
                "This line computes " + mention(pair.wanted) + " on " + spoken_device(pair.wanted.device) +
                    ". It picks from " + mention(pair.odd) + ", on the CPU, and " + short_place(*finding.where) +
                    " takes the result to the host."),
-      bring_index_too(*found)};
+      bring_index("the CPU, too", *found)};
 }
 
 // `rows = table[ids].to(device)`: what is picked is taken to an accelerator by the failing line itself.
@@ -132,14 +132,11 @@ std::optional<Explanation> found_in_given(const Pair& pair, const Finding& findi
   if (found == nullptr || !is_changeable(found->at, finding) || finding.where->function == "<module>") {
     return std::nullopt;
   }
-  const std::string edit = assigned_after_move(found->at, "'cpu'");
-  return Explanation{
-      cause_at(found->at, pair.wanted,
-               "This line computes " + mention(pair.wanted) + ", or what that is taken from, on " +
-                   spoken_device(pair.wanted.device) + ". It picks from " + mention(pair.odd) +
-                   ", which this function is given on the CPU."),
-      Fix{found->at.file, found->at.line,
-          "Bring the index to what it picks from" + (edit.empty() ? ", with `.cpu()`." : ": `" + edit + "`.")}};
+  return Explanation{cause_at(found->at, pair.wanted,
+                              "This line computes " + mention(pair.wanted) + ", or what that is taken from, on " +
+                                  spoken_device(pair.wanted.device) + ". It picks from " + mention(pair.odd) +
+                                  ", which this function is given on the CPU."),
+                     bring_index("what it picks from", found->at)};
 }
 
 // `rows = sample["rows"].cpu()`, `mask = sample["mask"]`, and then `split(rows, mask)`: the caller brings one of the
@@ -153,7 +150,7 @@ std::optional<Explanation> left_by_caller(const LineageStep& move, const Pair& p
                               "This line leaves `" + bound->text + "` on " + spoken_device(pair.wanted.device) +
                                   ". What it picks from, " + mention(pair.odd) + ", is brought to the CPU in " +
                                   short_place(move.at) + "."),
-                     bring_index_too(bound->at)};
+                     bring_index("the CPU, too", bound->at)};
 }
 
 }  // namespace
@@ -169,9 +166,8 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
     if (auto copied = found_in_copy(*pair, finding)) return copied;
     return found_in_given(*pair, finding);
   }
-  const bool in_forward = finding.where->function.ends_with(".backward") &&
-                          move->at.function == std::string(class_of(*finding.where)) + ".forward";
-  const bool here = (same_function(move->at, *finding.where) || in_forward) && names_device_itself(move->at);
+  const bool own = same_function(move->at, *finding.where) || is_in_own_forward(move->at, finding);
+  const bool here = own && names_device_itself(move->at);
   if (!here) return left_by_caller(*move, *pair, finding);
   const Frame& place = taken_at(pair->wanted, finding);
   if (!is_changeable(place, finding)) return std::nullopt;
@@ -179,7 +175,7 @@ std::optional<Explanation> index_not_brought(const Finding& finding) {
                               mention_first(pair->odd) + " was brought to the CPU in " + short_place(move->at) + ". " +
                                   mention_first(pair->wanted) + ", which picks from it, is still on " +
                                   spoken_device(pair->wanted.device) + "."),
-                     bring_index_too(place)};
+                     bring_index("the CPU, too", place)};
 }
 
 }  // namespace devsan::report::why

@@ -13,7 +13,6 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
-#include "trace/odd_operand.h"
 #include "trace/words.h"
 
 namespace devsan::report::why {
@@ -85,9 +84,9 @@ Explanation taken_out_of_one(const Evidence& part, const LineageStep& origin, co
 // An attribute that says a device does not move with a model; what is made on it later meets weights that did, or what
 // was computed with them.
 const Evidence* left_attribute(const LineageStep& origin, const Pair& pair, const Finding& finding) {
-  const Evidence* attribute = attribute_between(pair.odd, trace::EvidenceKind::device_from, finding);
+  const Evidence* attribute = attribute_of_constructor(pair.odd, trace::EvidenceKind::device_from, finding);
   const LineageStep* move = newest_move_of(pair.wanted);
-  const bool used_later = attribute != nullptr && is_constructor(attribute->at) && !is_constructor(origin.at);
+  const bool used_later = attribute != nullptr && !is_constructor(origin.at);
   if (!used_later || move == nullptr) return nullptr;
   const bool beside = moves_module(*move) && same_function(origin.at, *finding.where);
   return is_weight(pair.wanted) || beside ? attribute : nullptr;
@@ -320,16 +319,14 @@ Explanation made_where_weight_is(const LineageStep& origin, const Pair& pair, co
 
 // `total.add_(x.t() @ x)`, with one total for what is computed on several accelerators.
 bool takes_in_from_several(const Pair& pair, const Finding& finding) {
-  const bool in_place = pair.odd.arg == "self" && trace::operator_base_name(finding.op).ends_with('_');
-  return in_place && on_accelerator(pair.odd) && on_accelerator(pair.wanted) &&
+  return is_written_to(pair.odd, finding) && on_accelerator(pair.odd) && on_accelerator(pair.wanted) &&
          pair.odd.lineage.front().how == trace::How::created;
 }
 
 Explanation one_total_for_several(const LineageStep& origin, const Pair& pair) {
   return {cause_at(origin.at, pair.odd,
-                   mention_first(pair.odd) + " begins in this line, on " + pair.odd.device + ". It takes in " +
-                       mention(pair.wanted) + ", which is on " + pair.wanted.device +
-                       ", and an operator in place cannot change its target's device."),
+                   mention_first(pair.odd) + " begins in this line, on " + pair.odd.device + ". It " +
+                       takes_in_place(pair.wanted)),
           Fix{origin.at.file, origin.at.line,
               "Keep one for each accelerator, and put them together at the end; or bring what it takes in to it, with "
               "`" +

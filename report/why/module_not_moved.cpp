@@ -414,9 +414,8 @@ std::optional<Explanation> made_and_kept(const Operand& stayed, const Operand& t
 // the tensor came to the CPU there, and what has to change is the line that makes the loss.
 std::optional<Explanation> made_by_own_class(const Operand& stayed, const Operand& tensor, const Evidence* bound,
                                              const Finding& finding) {
-  const Evidence* path = evidence_of(stayed, trace::EvidenceKind::root_name);
-  const bool direct = path == nullptr || path->text.find('.') == std::string::npos;
-  if (bound == nullptr || bound->at.function != "<module>" || !direct || stayed.lineage.empty()) return std::nullopt;
+  if (bound == nullptr || bound->at.function != "<module>" || belongs_to_part(stayed) || stayed.lineage.empty())
+    return std::nullopt;
   const Frame& made = stayed.lineage.back().at;
   if (!registers_weight(made) || !makes_object(made) || !is_changeable(made, finding)) return std::nullopt;
   return Explanation{cause_at(made, stayed,

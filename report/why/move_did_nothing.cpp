@@ -80,9 +80,9 @@ std::optional<Explanation> other_by_default(const Decision& told, const Pair& pa
 
 // `ids.to(self.device)`, where the attribute says what a constructor was told, and the weights beside it were moved on.
 std::optional<Explanation> told_by_stale_attribute(const Evidence& stay, const Pair& pair, const Finding& finding) {
-  const Evidence* attribute = attribute_between(pair.odd, trace::EvidenceKind::stay_from, finding);
+  const Evidence* attribute = attribute_of_constructor(pair.odd, trace::EvidenceKind::stay_from, finding);
   const LineageStep* moved = newest_move_of(pair.wanted);
-  const bool kept = attribute != nullptr && is_constructor(attribute->at) && !is_constructor(stay.at);
+  const bool kept = attribute != nullptr && !is_constructor(stay.at);
   if (!kept || moved == nullptr || !is_weight(pair.wanted) || class_of(attribute->at) != class_of(stay.at)) {
     return std::nullopt;
   }

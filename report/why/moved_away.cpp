@@ -163,10 +163,7 @@ std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const
 // `return loss.cpu()` in the forward of a `torch.autograd.Function`: a gradient comes back to where the result was, and
 // the backward brings it to what the forward has kept.
 std::optional<Explanation> came_back_as_gradient(const LineageStep& move, const Pair& pair, const Finding& finding) {
-  const std::string& backward = finding.where->function;
-  const bool own = backward.ends_with(".backward") &&
-                   move.at.function == std::string(class_of(*finding.where)) + ".forward" &&
-                   statement_of(move.at.statement()).starts_with("return ");
+  const bool own = is_in_own_forward(move.at, finding) && statement_of(move.at.statement()).starts_with("return ");
   const bool kept = evidence_of(pair.wanted, trace::EvidenceKind::held_by_object) != nullptr;
   if (!own || !kept || !is_changeable(*finding.where, finding)) return std::nullopt;
   const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
@@ -219,10 +216,9 @@ const Evidence* device_from_before_move(const LineageStep& move, const Pair& pai
   const LineageStep* since = newest_move_of(pair.wanted);
   const bool own = made_in_failing_call(move, finding) && is_weight(pair.wanted) && since != nullptr &&
                    moves_module(*since) && was_on(pair.wanted, pair.odd.device);
-  const Evidence* kept = own ? attribute_between(pair.odd, trace::EvidenceKind::device_from, finding) : nullptr;
-  const bool constructed =
-      kept != nullptr && is_constructor(kept->at) && class_of(kept->at) == class_of(*finding.where);
-  return constructed && class_of(since->at) != class_of(kept->at) ? kept : nullptr;
+  const Evidence* kept = own ? attribute_of_constructor(pair.odd, trace::EvidenceKind::device_from, finding) : nullptr;
+  const bool same_class = kept != nullptr && class_of(kept->at) == class_of(*finding.where);
+  return same_class && class_of(since->at) != class_of(kept->at) ? kept : nullptr;
 }
 
 Explanation moved_without_device(const Evidence& kept, const LineageStep& move, const Pair& pair) {

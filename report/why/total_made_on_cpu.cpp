@@ -43,8 +43,7 @@ Explanation of_named_module(const Evidence& module, const Operand& total, const 
 // `self.stats = Stats()`, of an object that is given a model which is on an accelerator already: nobody moves the
 // object later.
 bool is_made_beside_moved(const Operand& total, const Evidence& made) {
-  const Evidence* path = evidence_of(total, trace::EvidenceKind::root_name);
-  return path != nullptr && path->text.find('.') != std::string::npos && calls_move(call_at(made.at));
+  return belongs_to_part(total) && calls_move(call_at(made.at));
 }
 
 std::optional<Explanation> of_unmoved_module(const Operand& total, const Pair& pair, const Finding& finding) {
@@ -114,9 +113,7 @@ Explanation taken_in_from_host(const LineageStep& first, const Operand& total, c
                                 " takes its first value from, gets its "
                                 "value in this line"
                           : mention_first(total) + " takes its first value in this line") +
-                       ", on the CPU. " + (named ? "The total" : "It") + " takes in " + mention(pair.odd) +
-                       ", which is on " + pair.odd.device +
-                       ", and an operator in place cannot change its target's device."),
+                       ", on the CPU. " + (named ? "The total " : "It ") + takes_in_place(pair.odd)),
           Fix{place.file, place.line,
               "Bring it to " + pair.odd.device + " in this line: `.to('" + pair.odd.device + "')`."}};
 }
@@ -139,10 +136,9 @@ std::optional<Explanation> total_made_on_cpu(const Finding& finding) {
     return taken_in_from_host(*first, total, *pair, finding);
   const std::string argument = "device='" + pair->odd.device + "'";
   const std::string edit = names_device(origin->at) ? "" : with_argument(call_at(origin->at), argument);
-  RootCause cause = cause_at(origin->at, total,
-                             mention_first(total) + " begins in this line as a tensor on the CPU. It takes in " +
-                                 mention(pair->odd) + ", which is on " + pair->odd.device +
-                                 ", and an operator in place cannot change its target's device.");
+  RootCause cause =
+      cause_at(origin->at, total,
+               mention_first(total) + " begins in this line as a tensor on the CPU. It " + takes_in_place(pair->odd));
   return Explanation{std::move(cause), Fix{origin->at.file, origin->at.line,
                                            "Begin on " + pair->odd.device + ": `" + (edit.empty() ? argument : edit) +
                                                "`; or keep a Python number, and add `.item()` of what comes, which "

@@ -17,8 +17,7 @@ namespace {
 
 // `ema_v.lerp_(model_v, w)` and `torch.lerp(ema_v, model_v, w, out=ema_v)`: the operator writes into the copy.
 bool is_target(const Operand& operand, const Finding& finding) {
-  const std::string_view name = trace::operator_base_name(finding.op);
-  if (operand.arg == "self" && name.ends_with('_') && !name.ends_with("__")) return true;
+  if (is_written_to(operand, finding)) return true;
   return std::ranges::any_of(finding.operands, [&](const Operand& out) {
     return out.arg == "out" && !out.name.empty() && out.name == operand.name && out.device == operand.device;
   });

@@ -93,6 +93,11 @@ std::string_view attribute_of_path(std::string_view type_and_attribute) {
   return dot == type_and_attribute.npos ? std::string_view() : type_and_attribute.substr(dot + 1);
 }
 
+std::string takes_in_place(const Operand& taken) {
+  return "takes in " + mention(taken) + ", which is on " + taken.device +
+         ", and an operator in place cannot change its target's device.";
+}
+
 RootCause cause_at(const Frame& place, const Operand& operand, std::string why) {
   return {place.file, place.line, place.function, spoken_name(operand), std::move(why)};
 }

@@ -28,6 +28,8 @@ std::string spoken_device(std::string_view device);
 std::string type_of_path(std::string_view type_and_attribute);
 // "mask" of "Net.mask".
 std::string_view attribute_of_path(std::string_view type_and_attribute);
+// "takes in `x`, which is on cuda:0, and an operator in place cannot change its target's device."
+std::string takes_in_place(const Operand& taken);
 RootCause cause_at(const Frame& place, const Operand& operand, std::string why);
 // Whether its value was ever copied from one device to another.
 bool was_moved(const Operand& operand);

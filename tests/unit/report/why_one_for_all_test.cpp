@@ -9,12 +9,6 @@ namespace {
 
 using namespace why_program;
 
-Finding between_gpus(const char* name, NameKind is = NameKind::local) {
-  Finding finding = add(name, is);
-  odd(finding).device = "cuda:1";
-  return finding;
-}
-
 TEST_CASE("A hook that a condition kept from the module is told of at the condition") {
   Finding finding = add("rows");
   odd(finding).lineage = {created(line(5, "main", "    rows = torch.ones(4)", "torch.ones(4)"))};

@@ -9,12 +9,6 @@ namespace {
 
 using namespace why_program;
 
-Finding between_gpus(const char* name, NameKind is = NameKind::local) {
-  Finding finding = add(name, is);
-  odd(finding).device = "cuda:1";
-  return finding;
-}
-
 TEST_CASE("A copy of what is right on its GPU could be made on the other one") {
   Finding finding = between_gpus("labels");
   finding.stack.push_back(line(22, "<module>", "net(ids, labels)"));

@@ -73,6 +73,12 @@ Finding add(const char* odd_name, trace::NameKind is) {
   return finding;
 }
 
+Finding between_gpus(const char* odd_name, trace::NameKind is) {
+  Finding finding = add(odd_name, is);
+  odd(finding).device = "cuda:1";
+  return finding;
+}
+
 Operand& wanted(Finding& finding) {
   return finding.operands[0];
 }

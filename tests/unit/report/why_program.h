@@ -34,6 +34,8 @@ LineageStep by_module(LineageStep step);
 
 // `x + NAME` in line 30 of `Net.forward`: x, of shape [4], on cuda:0, and an odd operand of shape [4] on the CPU.
 Finding add(const char* odd_name, trace::NameKind is = trace::NameKind::local);
+// The same, with the odd operand on cuda:1.
+Finding between_gpus(const char* odd_name, trace::NameKind is = trace::NameKind::local);
 Operand& wanted(Finding& finding);
 Operand& odd(Finding& finding);
 
