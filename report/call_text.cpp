@@ -79,8 +79,7 @@ const Operator* operator_at(std::string_view rest) {
 // Whether the sign at `at` stands in a number: "1e-6".
 bool in_exponent(std::string_view text, std::size_t at) {
   if (at < 2 || (text[at - 1] != 'e' && text[at - 1] != 'E')) return false;
-  std::size_t begin = at - 1;
-  while (begin > 0 && (is_word(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+  const std::size_t begin = trace::begin_of_path(text, at - 1);
   return is_digit(text[begin]) || (text[begin] == '.' && is_digit(text[begin + 1]));
 }
 

@@ -26,6 +26,12 @@ inline bool calls_method(std::string_view text, std::span<const std::string_view
   return std::ranges::any_of(names, is_called);
 }
 
+// Where the name that ends before `end` begins, with the attributes before it: "self.rows" of `f(self.rows`.
+inline std::size_t begin_of_path(std::string_view text, std::size_t end) noexcept {
+  while (end > 0 && (is_word(text[end - 1]) || text[end - 1] == '.')) --end;
+  return end;
+}
+
 // Where a name stands, also as an attribute of whatever object, and as no part of a longer word, from `begin` on; npos
 // where it does not.
 inline std::size_t name_in(std::string_view text, std::string_view name, std::size_t begin = 0) noexcept {

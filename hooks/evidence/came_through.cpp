@@ -178,18 +178,16 @@ class CameThrough {
 
 // "self.cache" of `x + self.cache.pop("key")`: what the line takes out of a container is in there no longer, and goes
 // by no name. Empty where it takes out nothing, or several things.
-std::string container_emptied(const void* frame) {
+std::string container_emptied(const void* frame, SourceFiles& files) {
   constexpr std::array<std::string_view, 4> kTakers = {".pop(", ".popleft(", ".popitem(", ".get_nowait("};
   const trace::Position at = waits_at(frame);
-  SourceFiles files;
   const std::string statement = statement_at(SourceLines(files.whole(at.file)), at.line);
   std::string found;
   for (const std::string_view taker : kTakers) {
     const std::size_t end = statement.find(taker);
     if (end == statement.npos) continue;
     if (!found.empty() || statement.find(taker, end + 1) != statement.npos) return "";
-    std::size_t begin = end;
-    while (begin > 0 && (trace::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) --begin;
+    const std::size_t begin = trace::begin_of_path(statement, end);
     found = statement.substr(begin, end - begin);
   }
   return found;
@@ -204,7 +202,7 @@ void find_came_through(const Inquiry& inquiry, std::size_t operand) {
   SourceFiles files;
   std::string text(runtime.recorder->string(record.name));
   if (text.empty()) text = text_of_temporary(record, inquiry.site, files);
-  if (text.empty()) text = container_emptied(frame);
+  if (text.empty()) text = container_emptied(frame, files);
   CameThrough(inquiry, operand).follow(frame, text);
 }
 

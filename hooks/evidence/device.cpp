@@ -105,8 +105,9 @@ void find_device_source(const trace::OperandRecord& operand, std::size_t index, 
                         const ComputesDevice& computes_device) {
   visit_history(operand, [&](const trace::LineageNode& node, const trace::Position& made, const SourceLines& lines) {
     std::string expression = device_given(lines, node, made);
-    const std::string computed = expression.empty() ? device_computed_by(code_text(lines, made)) : std::string();
-    const std::string table = expression.empty() ? table_of_device(code_text(lines, made)) : std::string();
+    const std::string call = expression.empty() ? code_text(lines, made) : std::string();
+    const std::string computed = device_computed_by(call);
+    const std::string table = table_of_device(call);
     if (expression.empty() && computed.empty() && table.empty()) return true;
     find_property(lines, made, expression, index, found);
     DeviceTrail trail(made, node.calls, runtime.recorder->string(runtime.recorder->device_name(node.device)));

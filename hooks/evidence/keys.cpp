@@ -38,8 +38,7 @@ enum class Said { nothing, type, device };
 std::string without_device_types(std::string text) {
   constexpr std::string_view kType = ".type";
   for (std::size_t at = text.find(kType); at != text.npos; at = text.find(kType, at)) {
-    std::size_t begin = at;
-    while (begin > 0 && (trace::is_word(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    const std::size_t begin = trace::begin_of_path(text, at);
     std::size_t end = at + kType.size();
     const bool called = text.compare(end, 2, "()") == 0;
     const bool longer = end < text.size() && (trace::is_word(text[end]) || text[end] == '(');

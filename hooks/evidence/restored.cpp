@@ -98,8 +98,7 @@ std::optional<trace::Position> loaded_at(const Inquiry& inquiry, const trace::Po
   const std::size_t dot = targets.find("." + name);
   std::string target = name;
   if (dot != targets.npos) {
-    std::size_t begin = dot;
-    while (begin > 0 && (trace::is_word(targets[begin - 1]) || targets[begin - 1] == '.')) --begin;
+    const std::size_t begin = trace::begin_of_path(targets, dot);
     target = std::string(targets.substr(begin, dot - begin)) + "." + name;
   }
   const auto value = assigned_to(statement, target);

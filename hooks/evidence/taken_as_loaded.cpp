@@ -41,8 +41,7 @@ std::string target_with(std::string_view statement, const std::string& name) {
     at = statement.find(attribute, at + 1);
   }
   if (at == statement.npos) return "";
-  std::size_t begin = at;
-  while (begin > 0 && (trace::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) --begin;
+  const std::size_t begin = trace::begin_of_path(statement, at);
   return std::string(statement.substr(begin, at + attribute.size() - begin));
 }
 
