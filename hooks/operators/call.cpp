@@ -183,13 +183,13 @@ void OutermostCall::tag(std::atomic<std::uint64_t>* vacancy, const c10::StorageI
 [[gnu::always_inline]] inline bool OutermostCall::note_made(const c10::TensorImpl* result) noexcept {
   const c10::StorageImpl* storage = TensorFields::storage(result);
   if (storage == nullptr) [[unlikely]]
-    return note_wrapped(result);
+    return note_without_storage(result);
   if (seen_.first != nullptr && storage == TensorFields::storage(seen_.first)) return true;
   return note_storage(storage, result);
 }
 
-bool OutermostCall::note_wrapped(const c10::TensorImpl* result) noexcept {
-  const c10::StorageImpl* storage = wrapped_storage(result);
+bool OutermostCall::note_without_storage(const c10::TensorImpl* result) noexcept {
+  const c10::StorageImpl* storage = inner_storage(result);
   if (storage == nullptr) return true;
   if (seen_.first != nullptr && storage == TensorFields::storage_behind(seen_.first)) return true;
   return note_storage(storage, result);

@@ -72,7 +72,7 @@ class OutermostCall {
 
  private:
   bool note_made(const c10::TensorImpl* result) noexcept;
-  [[gnu::cold]] bool note_wrapped(const c10::TensorImpl* result) noexcept;
+  [[gnu::cold]] bool note_without_storage(const c10::TensorImpl* result) noexcept;
   bool note_storage(const c10::StorageImpl* storage, const c10::TensorImpl* result) noexcept;
   void note_returned(const c10::TensorImpl* result) noexcept;
   DEVSAN_OFTEN_RUN void note_nodes() noexcept;

@@ -1,5 +1,7 @@
 #include "hooks/operators/tensor_facts.h"
 
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/TensorWrapper.h>
 #include <torch/csrc/autograd/variable.h>
@@ -28,6 +30,22 @@ const c10::TensorImpl* wrapped_value(const c10::TensorImpl* wrapper) noexcept {
   return nullptr;
 }
 
+// Where a sparse tensor keeps its numbers; null for every other. The keys alone do not tell: a subclass that was made
+// by
+// `_make_wrapper_subclass()` has those of what it stands for.
+const c10::StorageImpl* storage_of_values(const c10::TensorImpl* tensor) noexcept {
+  const c10::DispatchKeySet keys = tensor->key_set();
+  if (keys.has_all(c10::sparse_ks)) {
+    const auto* sparse = dynamic_cast<const at::SparseTensorImpl*>(tensor);
+    return sparse != nullptr ? TensorFields::storage(sparse->values().unsafeGetTensorImpl()) : nullptr;
+  }
+  if (keys.has_any(c10::sparse_csr_ks)) {
+    const auto* sparse = dynamic_cast<const at::SparseCsrTensorImpl*>(tensor);
+    return sparse != nullptr ? TensorFields::storage(sparse->values().unsafeGetTensorImpl()) : nullptr;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
@@ -36,9 +54,11 @@ const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
   return innermost;
 }
 
-const c10::StorageImpl* wrapped_storage(const c10::TensorImpl* wrapper) noexcept {
-  const c10::TensorImpl* value = wrapped_tensor(wrapper);
-  return value != nullptr ? TensorFields::storage(value) : nullptr;
+const c10::StorageImpl* inner_storage(const c10::TensorImpl* tensor) noexcept {
+  const c10::TensorImpl* value = wrapped_tensor(tensor);
+  if (value == nullptr) return storage_of_values(tensor);
+  const c10::StorageImpl* own = TensorFields::storage(value);
+  return own != nullptr ? own : storage_of_values(value);
 }
 
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept {

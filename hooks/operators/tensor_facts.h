@@ -24,7 +24,8 @@ struct OperandIdentity {
   const void* generator = nullptr;          // its c10::GeneratorImpl; most have no PyObject of their own
 };
 
-// For a wrapper of torch.func, that of the value in it. Null where there is none, as in other wrappers.
+// For a wrapper of torch.func, that of the value in it; for a sparse tensor, that of its values. Null where there is
+// none.
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept;
 // The tensor that torch.func has wrapped, through all wrappers; null where it has wrapped none.
 const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept;

@@ -1,6 +1,7 @@
 // Reads a tensor's fields without asking the tensor: no virtual call, no Python, no reference count. A subclass with
 // its own idea of device, sizes or storage (FakeTensor, nested) is read as what dispatch sees in it; of functorch's
-// wrappers, which have none, the storage of what they wrap is asked for by name.
+// wrappers and of sparse tensors, which have none, the storage of what they wrap or of their values is asked for by
+// name.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +31,9 @@ inline bool is_cuda(DeviceKey device) noexcept {
 }
 
 // Of a tensor that has no storage of its own: that of the innermost value, where torch.func wraps one (vmap in
-// BatchedTensorImpl, grad and its relatives in TensorWrapper, one in another where they are nested); else null.
-[[gnu::cold]] const c10::StorageImpl* wrapped_storage(const c10::TensorImpl* wrapper) noexcept;
+// BatchedTensorImpl, grad and its relatives in TensorWrapper, one in another where they are nested), and that of a
+// sparse tensor's values; else null.
+[[gnu::cold]] const c10::StorageImpl* inner_storage(const c10::TensorImpl* tensor) noexcept;
 
 // TensorImpl::autograd_meta_ is private, and its accessor a call. An explicit instantiation may name private members.
 using AutogradMeta = std::unique_ptr<c10::AutogradMetaInterface>;
@@ -65,11 +67,11 @@ struct TensorFields : c10::TensorImpl {
   static c10::StorageImpl* storage(const c10::TensorImpl* tensor) noexcept {
     return (tensor->*(&TensorFields::storage_)).unsafeGetStorageImpl();
   }
-  // That of the value which a wrapper of torch.func holds, or a plain tensor's own.
+  // A plain tensor's own, or that of what a wrapper of torch.func or a sparse tensor holds.
   static const c10::StorageImpl* storage_behind(const c10::TensorImpl* tensor) noexcept {
     const c10::StorageImpl* own = storage(tensor);
     if (own == nullptr) [[unlikely]]
-      return wrapped_storage(tensor);
+      return inner_storage(tensor);
     return own;
   }
   // False: autograd has no node for this tensor. A wrapper, which has no storage, may hold one that it has.
