@@ -25,5 +25,7 @@ std::optional<Frame> later_line(const Frame& frame, int line);
 
 // The line of a call on which it gives this argument, as it is written: most often that of the call itself.
 Frame line_of_argument(const Frame& call, std::string_view argument);
+// The line of a statement on which alone something is given by this name: `keyword=…`; its first one where none is.
+Frame line_of_keyword(const Frame& call, std::string_view keyword);
 
 }  // namespace devsan::report

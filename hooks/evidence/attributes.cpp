@@ -10,6 +10,8 @@
 #include "hooks/python/code_table.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/python/variable_stores.h"
+#include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
 #include "trace/function_names.h"
 
 namespace devsan::hooks {
@@ -154,6 +156,24 @@ void add_perhaps_stored(const Inquiry& inquiry, std::size_t operand, const std::
   }
 }
 
+// `self.state = torch.zeros(0)`, where every other line that stores the attribute makes the new value of the old one,
+// as `self.state = torch.zeros_like(self.state)` does: the value's device is the one that it began with.
+void find_attribute_begun(const Inquiry& inquiry, std::size_t operand, const std::vector<Candidate>& candidates,
+                          const std::string& attribute, const std::string& path) {
+  SourceFiles files;
+  std::optional<trace::Position> begun;
+  for (const Candidate& one : candidates) {
+    if (!one.certain) return;
+    const std::string statement = statement_at(SourceLines(files.whole(one.at.file)), one.at.line);
+    const auto value = assigned_to(statement, "self" + attribute);
+    if (!value) return;
+    if (mentions_name(*value, "self" + attribute)) continue;
+    if (begun && !same_line(*begun, one.at)) return;
+    begun = one.at;
+  }
+  if (begun) inquiry.found.add(trace::EvidenceKind::attribute_begun_at, operand, *begun, path);
+}
+
 std::string type_and(const void* holder, const std::string& path) {
   const char* name = is_type(holder) ? field<const char*>(holder, kTypeName) : nullptr;
   return std::string(name != nullptr ? std::string_view(name) : type_name(holder)) + path;
@@ -209,6 +229,8 @@ void find_attribute_stores(const Inquiry& inquiry, std::size_t operand) {
     if (!stored) stored = choose(inquiry, operand, candidates);
     if (innermost && !stored) stored = taken_as_loaded(inquiry, operand, candidates, place.link.name);
     if (stored) inquiry.found.add(trace::EvidenceKind::attribute_set_at, operand, *stored, path);
+    if (innermost && candidates.size() > 1)
+      find_attribute_begun(inquiry, operand, candidates, written(place.link), path);
     if (!stored && innermost) add_perhaps_stored(inquiry, operand, candidates, path);
     const bool plain = innermost && place.link.kind == LinkKind::attribute;
     const auto declared = plain && is_torch_module(holder) ? declared_at(holder, place.link.name) : std::nullopt;

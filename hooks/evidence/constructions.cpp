@@ -17,6 +17,7 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
+#include "hooks/source/source_files.h"
 
 namespace devsan::hooks {
 
@@ -37,13 +38,24 @@ std::optional<trace::Position> given_as_weight_at(const Inquiry& inquiry, const 
   return only_load(inquiry, type, [&](std::string_view line) { return gives_by_name(line, type, attribute); });
 }
 
-// Where a class without a constructor of the program's was called: it has made the weight itself, or was given it.
-trace::Position call_of_torch_type(const Inquiry& inquiry, std::size_t operand, const void* module,
-                                   const trace::LineageNode& made) {
+// `norm.register_buffer("center", torch.zeros(3))`, of a module of torch's that was there: a line of the program made
+// the weight, and no module with it.
+bool made_without_module(const trace::Site& made, const void* module) {
+  if (!same_function(made.user, made.innermost) || made.user.line != made.innermost.line) return false;
+  SourceFiles files;
+  const std::string statement = statement_at(SourceLines(files.whole(made.user.file)), made.user.line);
+  return name_in(statement, short_type_name(module), 0) == statement.npos;
+}
+
+// Where a class without a constructor of the program's was called: it has made the weight itself, or was given it. None
+// where neither is so.
+std::optional<trace::Position> call_of_torch_type(const Inquiry& inquiry, std::size_t operand, const void* module,
+                                                  const trace::LineageNode& made) {
   const Holding* owner = inquiry.owner_of(operand);
   const bool own = owner != nullptr && owner->holder == module;
-  const auto given = own ? given_as_weight_at(inquiry, *owner) : std::nullopt;
-  return given ? *given : runtime.recorder->site(made.site).user;
+  if (const auto given = own ? given_as_weight_at(inquiry, *owner) : std::nullopt) return given;
+  const trace::Site site = runtime.recorder->site(made.site);
+  return own && made_without_module(site, module) ? std::nullopt : std::optional(site.user);
 }
 
 }  // namespace

@@ -170,6 +170,8 @@ bool find_passed_over(const Inquiry& inquiry, std::size_t operand, const trace::
 // itself, and not its parts one by one, which else is known only of a function that calls itself.
 bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object,
                             bool given_whole);
+// The same of a function that is given the entries of something one by one, and has handed back this one.
+void find_entry_handed_back(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object);
 
 // Where the function that made or computed an operand puts it, as it is, beside what a helper function gives that moves
 // in the line `moved`.

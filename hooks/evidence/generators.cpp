@@ -7,9 +7,15 @@
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
+#include "hooks/names/named_objects.h"
 #include "hooks/origins/sites.h"
 #include "hooks/process/runtime.h"
+#include "hooks/python/byte_code.h"
 #include "hooks/python/code_api.h"
+#include "hooks/python/python_frames.h"
+#include "hooks/python/variable_stores.h"
+#include "hooks/python/waiting_calls.h"
+#include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
 #include "hooks/source/source_files.h"
 
@@ -93,6 +99,37 @@ void find_guard(const Inquiry& inquiry, std::size_t operand, const trace::Positi
                     position_at(made.file, guard, qualified_function(lines, guard)), condition);
 }
 
+// "x" of `torch.randn(n, generator=generator, device=x.device)`, which fails in this frame; empty where the device is
+// said otherwise.
+std::string variable_asked(const void* frame) {
+  constexpr std::string_view kArgument = "device=";
+  constexpr std::string_view kAsks = ".device";
+  SourceFiles files;
+  const trace::Position at = waits_at(frame);
+  const auto call = call_text(code_text(SourceLines(files.whole(at.file)), at));
+  if (!call) return "";
+  for (const std::string& argument : call->arguments) {
+    if (!argument.starts_with(kArgument) || !argument.ends_with(kAsks)) continue;
+    const std::size_t length = argument.size() - kArgument.size();
+    if (length <= kAsks.size()) continue;
+    std::string name = argument.substr(kArgument.size(), length - kAsks.size());
+    if (is_identifier(name)) return name;
+  }
+  return "";
+}
+
+// The only line that can have given that variable its value.
+void find_asked(const Inquiry& inquiry, std::size_t operand) {
+  const void* frame = program_frame(inquiry.innermost);
+  const std::string name = frame != nullptr ? variable_asked(frame) : std::string();
+  const auto place = name.empty() ? std::nullopt : variable_place(frame, name);
+  if (!place || place->link.name == nullptr || type_name(place->object) != "Tensor") return;
+  const void* code = frame_code(frame);
+  const ReachingStores stores = stores_reaching(ByteCode(code), frame_instruction(frame, code), place->link.name);
+  if (stores.from_start || stores.offsets.size() != 1) return;
+  inquiry.found.add(trace::EvidenceKind::device_asked_of_at, operand, position_of(code, stores.offsets.front()), name);
+}
+
 }  // namespace
 
 void find_generator(const Inquiry& inquiry, std::size_t operand) {
@@ -110,6 +147,7 @@ void find_generator(const Inquiry& inquiry, std::size_t operand) {
   const auto standard = found || !on_cpu ? std::nullopt : only_load(inquiry, "default_generator");
   if (standard) inquiry.found.add(trace::EvidenceKind::generator_made_at, operand, *standard, "default_generator");
   find_yielded(inquiry, operand);
+  find_asked(inquiry, operand);
 }
 
 }  // namespace devsan::hooks

@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hooks/evidence/evidence.h"
 #include "hooks/names/callees.h"
+#include "hooks/names/named_objects.h"
 #include "hooks/origins/sites.h"
 #include "hooks/python/code_api.h"
 #include "hooks/python/waiting_calls.h"
@@ -27,6 +29,7 @@ constexpr int kMaxDepth = 3;                // functions that hand back what ano
 constexpr std::size_t kMaxAssignments = 4;  // more than that tell nobody anything
 constexpr std::size_t kMaxReturns = 3;      // of one function
 constexpr int kMaxFunctions = 12;
+constexpr int kMaxCallers = 4;
 constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // "loss" of `return loss` and of `return loss.detach() / 2`; empty for several values, and where it begins otherwise.
@@ -38,9 +41,39 @@ std::string variable_returned(std::string_view statement) {
   return alone && is_identifier(name) && name != "self" && call_in(value, name) != 0 ? name : "";
 }
 
+// `return [self.convert(v) for v in outputs]`
+bool gives_entries(std::string_view statement) {
+  constexpr std::string_view kReturn = "return ";
+  if (!statement.starts_with(kReturn)) return false;
+  const std::string_view value = trimmed(statement.substr(kReturn.size()));
+  return value.starts_with('[') && closing_of(value, 0) + 1 == value.size() && value.find(" for ") != value.npos;
+}
+
 bool begins_empty(std::string_view value) {
   return value == "[]" || value == "list()";
 }
+
+// Looks for an object among the entries of another one, or of a dictionary that this keeps, as a UserDict does.
+class Entries final : public LinkVisitor {
+ public:
+  explicit Entries(const void* wanted) : wanted_(wanted) {}
+
+  bool are_of(const void* object) {
+    visit_links(const_cast<void*>(object), *this);
+    if (!found_ && kept_ != nullptr) visit_links(std::exchange(kept_, nullptr), *this);
+    return found_;
+  }
+  bool link(const Link& link, void* object) override {
+    found_ = object == wanted_ && is_entry(link.kind);
+    if (link.kind == LinkKind::attribute && is_dict(object)) kept_ = object;
+    return !found_;
+  }
+
+ private:
+  const void* wanted_;
+  void* kept_ = nullptr;
+  bool found_ = false;
+};
 
 class HandedBack {
  public:
@@ -60,6 +93,28 @@ class HandedBack {
       const std::string statement = statement_at(lines, one.at.line);
       given_whole_ = statement.find(" for ") == statement.npos;
       follow_calls({bindings.frame, nullptr}, statement, 0);
+    }
+  }
+
+  // `model(**send(batch, device))`: what a call takes apart that hands its argument back.
+  void follow_unpacked() {
+    const void* frame = program_frame(inquiry_.innermost);
+    for (int depth = 0; frame != nullptr && depth < kMaxCallers; ++depth) {
+      frame = caller_of(frame);
+      if (frame != nullptr && look_at_unpacked(frame)) return;
+    }
+  }
+
+  // `boxes, scores = detect(images)`, where the failing function was given `boxes[:, 4:]`.
+  void follow_container() {
+    for (const trace::EvidenceRecord& one : inquiry_.found.records()) {
+      if (one.operand != operand_ || one.kind != trace::EvidenceKind::container_bound_at) continue;
+      const void* frame = running_frame(inquiry_.innermost, one.at);
+      if (frame == nullptr) continue;
+      root_ = inquiry_.object_of(operand_);
+      given_whole_ = false;
+      follow_calls({frame, nullptr}, statement_at(SourceLines(files_.whole(one.at.file)), one.at.line), 0);
+      return;
     }
   }
 
@@ -95,6 +150,24 @@ class HandedBack {
     SourceLines lines;
     std::vector<int> returns;
   };
+
+  // Whether the call that waits in a frame takes something apart which has the operand.
+  bool look_at_unpacked(const void* frame) {
+    const trace::Position at = waits_at(frame);
+    const auto waiting = call_text(code_text(SourceLines(files_.whole(at.file)), at));
+    if (!waiting) return false;
+    for (const std::string& argument : waiting->arguments) {
+      const std::size_t stars = argument.find_first_not_of('*');
+      const auto inner = stars != 0 && stars != argument.npos ? call_text(argument.substr(stars)) : std::nullopt;
+      if (!inner || inner->arguments.empty() || ++functions_ >= kMaxFunctions) continue;
+      const void* given = object_behind(frame, inner->arguments.front());
+      const Callee callee = callee_behind({frame, nullptr}, inner->callee);
+      if (given == nullptr || callee.code == nullptr || !Entries(inquiry_.object_of(operand_)).are_of(given)) continue;
+      find_handed_back_whole(inquiry_, operand_, callee.code, given, true);
+      return true;
+    }
+    return false;
+  }
 
   void add(trace::EvidenceKind kind, const Body& body, int line, const std::string& text) {
     inquiry_.found.add(kind, operand_, position_at(body.file, line, qualified_function(body.lines, line)), text);
@@ -137,11 +210,15 @@ class HandedBack {
     const Body body(callee);
     if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
     if (depth == 0) find_handed_back_whole(inquiry_, operand_, callee.code, root_, given_whole_);
+    if (entries_) find_entry_handed_back(inquiry_, operand_, callee.code, root_);
     for (const int line : body.returns) {
       add(trace::EvidenceKind::handed_back_at, body, line, call);
       if (depth == 0) find_mover(body, line, call);
       if (depth >= kMaxDepth) continue;
-      follow_calls({nullptr, body.self}, statement_at(body.lines, line), depth + 1);
+      const std::string statement = statement_at(body.lines, line);
+      entries_ = gives_entries(statement);
+      follow_calls({nullptr, body.self}, statement, depth + 1);
+      entries_ = false;
       follow_variable(body, line, depth + 1);
     }
     return true;
@@ -208,6 +285,7 @@ class HandedBack {
   const std::size_t operand_;
   const void* root_ = nullptr;  // what the variable refers to
   bool given_whole_ = false;    // no comprehension calls the function for its parts
+  bool entries_ = false;        // one does, of which the operand is an entry
   SourceFiles files_;
   int functions_ = 0;
 };
@@ -218,6 +296,8 @@ void find_handed_back(const Inquiry& inquiry, std::size_t operand) {
   HandedBack search(inquiry, operand);
   search.follow(inquiry.search.sighting(operand).place);
   search.follow_call();
+  search.follow_unpacked();
+  search.follow_container();
   const Ancestor& ancestor = inquiry.search.ancestor(operand);
   if (ancestor.certain && ancestor.place != inquiry.search.sighting(operand).place) search.follow(ancestor.place);
 }

@@ -16,6 +16,7 @@
 #include "hooks/python/python_frames.h"
 #include "hooks/python/waiting_calls.h"
 #include "hooks/source/file_lines.h"
+#include "hooks/source/python_calls.h"
 #include "hooks/source/python_text.h"
 #include "trace/words.h"
 
@@ -70,11 +71,42 @@ std::optional<Part> part_of_class(const Inquiry& inquiry, const trace::LineageNo
   return attribute.empty() ? std::nullopt : std::optional(Part{self, nullptr});
 }
 
-// The call that made an object: the one that led through its constructor to the making of the operand, or the only one
-// of its type.
+// `average = Average.load(file)`: the call of a class method that made the operand on its way, for an object of the
+// class.
+std::optional<trace::Position> call_of_class_method(const trace::LineageNode& made, const void* object) {
+  const std::string prefix = std::string(short_type_name(object)) + ".";
+  const auto calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
+  const auto of_class = [&](const trace::Position& at) {
+    return runtime.recorder->string(at.function).starts_with(prefix);
+  };
+  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), of_class);
+  if (outermost == calls.rbegin() || outermost == calls.rend()) return std::nullopt;
+  FileLines files;
+  const SourceLines& lines = files.of(outermost->file);
+  const int definition = enclosing_line(lines, outermost->line, "def ");
+  const bool class_method = definition != 0 && parameter_of(statement_at(lines, definition), "cls");
+  return class_method ? std::optional(*outermost.base()) : std::nullopt;
+}
+
+// `for kept in average.shadow:`: the objects that are no modules with a list or dictionary that has the operand.
+std::vector<Part> parts_by_list(const Inquiry& inquiry, std::size_t operand) {
+  std::vector<Part> parts;
+  for (const Holding& entry : inquiry.search.holdings_of(inquiry.object_of(operand))) {
+    if (!is_entry(entry.link.kind)) continue;
+    for (const Holding& list : inquiry.search.holdings_of(entry.holder)) {
+      const bool attribute = list.link.kind == LinkKind::attribute && !is_torch_module(list.holder);
+      if (attribute) parts.push_back({list.holder, list.link.name});
+    }
+  }
+  return parts;
+}
+
+// The call that made an object: the one that led through its constructor, or through a method of its class, to the
+// making of the operand; or the only one of its type.
 std::optional<trace::Position> construction(const Inquiry& inquiry, const trace::LineageNode& made,
                                             const void* object) {
   if (const auto call = constructing_call(made, object)) return call;
+  if (const auto call = call_of_class_method(made, object)) return call;
   const std::string_view type = short_type_name(object);
   return only_load(inquiry, type, [type](std::string_view line) { return call_in(line, type) != line.npos; });
 }
@@ -100,7 +132,9 @@ bool find_unused(const Inquiry& inquiry, std::size_t operand, const trace::Linea
 void find_own_move_unused(const Inquiry& inquiry, std::size_t operand) {
   const auto made = made_by(inquiry, operand);
   if (!made) return;
-  for (const Part& part : parts_around(inquiry, operand)) {
+  std::vector<Part> parts = parts_around(inquiry, operand);
+  if (parts.empty()) parts = parts_by_list(inquiry, operand);
+  for (const Part& part : parts) {
     if (find_unused(inquiry, operand, *made, part.holder, text_of(part.name))) return;
   }
   std::string attribute;

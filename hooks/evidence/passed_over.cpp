@@ -71,7 +71,7 @@ class Mover {
 
   // Whether nothing that the function asks for can be meant by the object's type.
   bool passes_over(const void* object) const {
-    if (!certain_ || is_taken_apart_otherwise(object)) return false;
+    if (!certain_ || is_taken_apart_otherwise(object) || (asks_for_move() && can_move(object))) return false;
     return !has_base(object, [this](std::string_view base) {
       return std::ranges::any_of(branches_, [base](const Branch& one) { return is_name(one.type, base); });
     });
@@ -168,7 +168,40 @@ class Mover {
     if (asks_for({"Iterable", "Collection", "Container", "Sized"})) return true;
     if (is_dict(object)) return asks_for({"Mapping", "MutableMapping"});
     if (is_list(object) || is_tuple(object)) return asks_for({"Sequence", "MutableSequence", "Reversible"});
-    return asks_for({"is_dataclass", "fields", "hasattr", "vars", "__dict__", "Set", "callable"});
+    return asks_for({"is_dataclass", "fields", "vars", "__dict__", "Set", "callable"}) || asks_for_other_attribute();
+  }
+
+  static constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
+
+  // What `hasattr(argument, "shape")` asks for; null where no constant is near.
+  const void* attribute_asked(std::size_t k) const {
+    constexpr std::size_t kNear = 3;
+    const auto& all = byte_code_.instructions();
+    for (std::size_t next = k + 1; next <= std::min(k + kNear, all.size() - 1); ++next) {
+      if (all[next].operation == Operation::load_constant) return all[next].operand;
+    }
+    return nullptr;
+  }
+
+  template <class Holds>
+  bool any_attribute_asked(Holds holds) const {
+    const auto& all = byte_code_.instructions();
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (loads_name(all[k], "hasattr") && holds(attribute_asked(k))) return true;
+    }
+    return false;
+  }
+
+  // `hasattr(argument, "to")`: what can move itself.
+  bool asks_for_move() const {
+    return any_attribute_asked([](const void* name) { return name != nullptr && is_one_of(name, kMoves); });
+  }
+  bool asks_for_other_attribute() const {
+    return any_attribute_asked([](const void* name) { return name == nullptr || !is_one_of(name, kMoves); });
+  }
+  static bool can_move(const void* object) {
+    const auto has = [&](std::string_view name) { return method_named(type_of(object), name) != nullptr; };
+    return has_base(object, [](std::string_view base) { return base == "Tensor"; }) || std::ranges::any_of(kMoves, has);
   }
 
   static bool names_itself(const void* code, int depth, const void* name) {
@@ -258,6 +291,12 @@ bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const v
   const bool passes = mover.handed_back() && whole && mover.passes_over(object);
   if (passes) add_passed_over(inquiry, operand, mover, object);
   return passes;
+}
+
+void find_entry_handed_back(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object) {
+  const Mover mover(code);
+  const bool moves = mentions_text(code, "to") || mentions_text(code, "cuda");
+  if (moves && mover.handed_back() && mover.passes_over(object)) add_passed_over(inquiry, operand, mover, object);
 }
 
 }  // namespace devsan::hooks

@@ -104,14 +104,24 @@ void add_value(const Refusal& refusal, const std::string& expression, Taken take
   add_unseen(made, expression, device, operands);
 }
 
+// "args[0]" of `func(*args, **kwargs)`, by which a `__torch_function__` goes on, as the mode of a default device does;
+// "x" of `x.numpy()`. Empty for another call.
+std::string converted_by(const CallText& call) {
+  const std::size_t dot = call.callee.rfind('.');
+  if (dot != std::string::npos) return call.callee.substr(0, dot);
+  const bool unpacks = !call.arguments.empty() && call.arguments.front().starts_with('*');
+  const std::string name = unpacks ? call.arguments.front().substr(1) : std::string();
+  return is_identifier(name) ? name + "[0]" : std::string();
+}
+
 // `x.numpy()`, at any depth in torch's own functions that NumPy calls for it.
 void add_converted(const Refusal& refusal, const std::string& code, OperandList& operands) {
   const auto call = call_text(code);
-  const std::size_t dot = call ? call->callee.rfind('.') : std::string::npos;
-  if (dot == std::string::npos) return;
+  const std::string converted = call ? converted_by(*call) : std::string();
+  if (converted.empty()) return;
   const std::string device = device_named(refusal.message, "can't convert ");
   if (device.empty()) return;
-  add_value(refusal, call->callee.substr(0, dot), Taken::as_view, device, operands);
+  add_value(refusal, converted, Taken::as_view, device, operands);
   name_argument(operands, "self");
   operands.device("numpy", c10::Device(c10::kCPU));
 }

@@ -42,6 +42,18 @@ bool hands_all_on(const CallText& call) {
   });
 }
 
+// "run" of `Backend(net).run(x)`, where the brackets behind "Backend" open at `open`; empty without a call on the
+// result.
+std::string method_called_on(std::string_view text, std::size_t open) {
+  const std::size_t closing = closing_of(text, open);
+  std::string_view rest = closing == text.npos ? std::string_view() : text.substr(closing + 1);
+  if (!rest.starts_with('.')) return "";
+  rest.remove_prefix(1);
+  const auto end = std::ranges::find_if_not(rest, [](char c) { return trace::is_word(c); });
+  const std::size_t length = static_cast<std::size_t>(end - rest.begin());
+  return rest.substr(length).starts_with('(') ? std::string(rest.substr(0, length)) : std::string();
+}
+
 }  // namespace
 
 std::vector<std::string> callees_in(std::string_view text) {
@@ -54,7 +66,12 @@ std::vector<std::string> callees_in(std::string_view text) {
       const std::size_t closing = text[end] == '[' ? closing_of(text, end) : end;
       end = closing == text.npos ? text.size() : closing + 1;
     }
-    if (text.substr(std::min(end, text.size())).starts_with('(')) callees.emplace_back(text.substr(begin, end - begin));
+    if (!text.substr(std::min(end, text.size())).starts_with('(')) continue;
+    const std::string_view callee = text.substr(begin, end - begin);
+    callees.emplace_back(callee);
+    if (std::string method = method_called_on(text, end); !method.empty()) {
+      callees.push_back(std::string(callee) + "." + method);
+    }
   }
   return callees;
 }

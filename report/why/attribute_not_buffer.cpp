@@ -132,12 +132,13 @@ std::optional<Explanation> attribute_not_buffer(const Finding& finding) {
     return computed_from_attribute(*pair, finding);
   }
   if (auto put = parameter_in_container(*pair, *held, finding)) return put;
-  const Frame* place = attribute_place(pair->odd, *held, finding);
+  const Evidence* begun = begun_before_move(pair->odd, finding);
+  const Frame* place = begun != nullptr ? &begun->at : attribute_place(pair->odd, *held, finding);
   // One that the failing function itself sets is made anew in each call: it only has to be made elsewhere.
   if (place == nullptr || same_function(*place, *finding.where) || is_set_in_call(*place, pair->odd)) {
     return std::nullopt;
   }
-  if (made_for_moved_holder(pair->odd, finding)) return std::nullopt;
+  if (begun == nullptr && made_for_moved_holder(pair->odd, finding)) return std::nullopt;
   const std::optional<SourceAttribute> source = source_attribute(pair->odd, *place, attribute_of_path(held->text));
   if (source) place = &source->step->at;
   RootCause cause = cause_at(*place, pair->odd,

@@ -180,6 +180,43 @@ std::optional<Explanation> meets_made_for_all(const Pair& pair, const Finding& f
                              "; or let it follow what it is given, in " + short_place(*finding.where) + "."}};
 }
 
+// `span = torch.arange(n, device=device)`, for `span > positions`: of two values that a function puts together it is
+// given the one, and makes the other itself, on a device that it is told.
+std::optional<Explanation> made_beside_argument(const Pair& pair, const Finding& finding) {
+  const LineageStep* made = arrival_of(pair.wanted);
+  const Evidence* told = evidence_of(pair.odd, trace::EvidenceKind::told_beside_at);
+  const bool given = evidence_of(pair.odd, trace::EvidenceKind::given_at) != nullptr;
+  if (made == nullptr || made->how != trace::How::created || told == nullptr || !given) return std::nullopt;
+  const bool here = same_function(made->at, *finding.where) && is_changeable(made->at, finding);
+  const std::string call = call_at(made->at);
+  if (!here || is_weight(pair.wanted) || call.find("device=" + told->text) == std::string::npos) return std::nullopt;
+  const std::string device = device_expression(pair.odd);
+  const std::string edit = device.starts_with('\'') ? "" : with_argument(call, "device=" + device);
+  return Explanation{
+      cause_at(made->at, pair.wanted,
+               "The function is given " + mention(pair.odd) + ", which is on " + pair.odd.device +
+                   ". What goes with it is made here on `" + told->text + "`, which is " + pair.wanted.device + "."),
+      Fix{made->at.file, made->at.line, "Make it where that is" + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
+// `record[k][rows]` in `for k, activation in record.items():`, of what the parts of a spread model gave: what is made
+// for all turns of the loop has to go where each entry is.
+std::optional<Explanation> meets_entries_of_spread(const Pair& pair, const Finding& finding) {
+  const Evidence* bound = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
+  if (bound == nullptr || !is_loop(bound->at) || !same_function(bound->at, *finding.where)) return std::nullopt;
+  const bool spread = evidence_of(pair.odd, trace::EvidenceKind::model_spread) != nullptr;
+  const bool before = !pair.wanted.lineage.empty() && same_function(pair.wanted.lineage.front().at, bound->at) &&
+                      pair.wanted.lineage.front().at.line < bound->at.line;
+  if (!spread || !before || is_weight(pair.wanted) || !is_changeable(*finding.where, finding)) return std::nullopt;
+  const Frame place = line_of_argument(*finding.where, pair.wanted.text);
+  return Explanation{
+      cause_at(place, pair.wanted,
+               mention_first(pair.odd) + ", which the loop in " + short_place(bound->at) + " has come to, is on " +
+                   pair.odd.device + "; entries are on several devices. " + mention_first(pair.wanted) +
+                   " was made for all of them, on " + pair.wanted.device + ", and this line uses it as it is."),
+      Fix{place.file, place.line, "Bring it to where each entry is: `" + move_call(pair.wanted, pair.odd) + "`."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> crossed_over(const Finding& finding) {
@@ -191,6 +228,8 @@ std::optional<Explanation> crossed_over(const Finding& finding) {
   if (!belongs_there(*pair, move, crossing != nullptr, finding)) return std::nullopt;
   if (auto cut = cut_by_library(*pair, move, finding)) return cut;
   if (auto all = meets_made_for_all(*pair, finding)) return all;
+  if (auto made = made_beside_argument(*pair, finding)) return made;
+  if (auto entries = meets_entries_of_spread(*pair, finding)) return entries;
   if (crossing != nullptr) {
     if (auto output = left_by_spread_model(*pair, *crossing, finding)) return output;
     if (const Frame* made = made_for_use(*pair, crossing->at, finding)) {

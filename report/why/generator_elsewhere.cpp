@@ -99,6 +99,22 @@ std::optional<Explanation> kept_for_first(const Operand& odd, const std::string&
               ".device != …`; or keep one for each device."}};
 }
 
+// `torch.randn(n, generator=generator, device=image.device)`: the numbers are to go with a value that was left on the
+// host.
+std::optional<Explanation> drawn_for_unmoved(const Operand& odd, const std::string& wanted, const Finding& finding) {
+  const Evidence* asked = place_of(odd, trace::EvidenceKind::device_asked_of_at, finding);
+  if (asked == nullptr || !on_accelerator(odd) || wanted != "cpu") return std::nullopt;
+  const std::string device = same_function(asked->at, *finding.where) ? device_expression(odd) : "'" + odd.device + "'";
+  const std::string edit = assigned_after_move(asked->at, device);
+  return Explanation{cause_at(asked->at, odd,
+                              "`" + asked->text + "` gets its value here, on the CPU, and " +
+                                  short_place(*finding.where) + " draws numbers to go with it. " + mention_first(odd) +
+                                  " is on " + odd.device + ", where the work is done."),
+                     Fix{asked->at.file, asked->at.line,
+                         "Bring it there in this line" + (edit.empty() ? "" : ": `" + edit + "`") +
+                             "; or have the numbers on " + odd.device + ", and move them."}};
+}
+
 }  // namespace
 
 std::optional<Explanation> generator_elsewhere(const Finding& finding) {
@@ -111,6 +127,7 @@ std::optional<Explanation> generator_elsewhere(const Finding& finding) {
   }
   const std::string wanted = tensor == nullptr ? "cpu" : tensor->device;
   if (auto kept = kept_for_first(*odd, wanted, finding)) return kept;
+  if (auto unmoved = drawn_for_unmoved(*odd, wanted, finding)) return unmoved;
   const Evidence* made = place_of(*odd, trace::EvidenceKind::generator_yielded_at, finding);
   if (made == nullptr) made = place_of(*odd, trace::EvidenceKind::bound_at, finding);
   if (made == nullptr) made = stored_or_made(*odd, finding);

@@ -5,6 +5,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/odd_operand.h"
 
 namespace devsan::report::why {
 
@@ -53,6 +54,7 @@ std::optional<Explanation> input_left_behind(const Pair& pair, const std::string
 std::optional<Explanation> gradient_elsewhere(const Finding& finding) {
   const auto pair = pair_of(finding);
   if (!pair || !finding.op.starts_with("autograd::") || !pair->wanted.device_argument) return std::nullopt;
+  if (trace::wants_host(finding.message)) return std::nullopt;  // of what a hook computes, and not what it returns
   const std::string node = finding.op.substr(finding.op.rfind(':') + 1);
   if (const LineageStep* kept = kept_for_all(pair->odd, finding)) return kept_by_function(*kept, *pair, node);
   if (auto left = input_left_behind(*pair, node, finding)) return left;

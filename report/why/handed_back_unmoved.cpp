@@ -16,6 +16,12 @@ std::optional<Explanation> handed_back_whole(const Pair& pair, const Finding& fi
   if (passed == nullptr || beside || is_running(passed->at, finding)) return std::nullopt;
   const Evidence* branch = place_of(pair.odd, trace::EvidenceKind::branch_beside, finding);
   const std::string kind = "`" + passed->text + "`";
+  if (passed->text == "Tensor" || passed->text == "Parameter") {
+    return Explanation{cause_at(passed->at, pair.odd,
+                                "The function moves what it makes of other types, and hands a " + kind +
+                                    " back as it came: " + mention(pair.odd) + " stays on the CPU."),
+                       Fix{passed->at.file, passed->at.line, "Move a " + kind + " here, too: `.to(...)`."}};
+  }
   const std::string back = ", which is handed back as it came: " + mention(pair.odd) + " in it stays on the CPU.";
   if (branch == nullptr) {
     return Explanation{cause_at(passed->at, pair.odd, "The function has no branch for " + kind + back),

@@ -357,6 +357,13 @@ const Evidence* holder_moved_to(const Operand& attribute, std::string_view devic
   return moved != nullptr && moved->text == device ? moved : nullptr;
 }
 
+const Evidence* begun_before_move(const Operand& attribute, const Finding& finding) {
+  const Evidence* begun = place_of(attribute, trace::EvidenceKind::attribute_begun_at, finding);
+  const bool moved = evidence_of(attribute, trace::EvidenceKind::holder_moved_at) != nullptr &&
+                     evidence_of(attribute, trace::EvidenceKind::held_by_module) != nullptr;
+  return begun != nullptr && moved && !same_function(begun->at, *finding.where) ? begun : nullptr;
+}
+
 bool is_weight(const Operand& operand) {
   return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
 }

@@ -137,6 +137,9 @@ const LineageStep* list_made_above(const Operand& operand, const Finding& findin
 // Where a function calls the one that computed the operand above the line that moved what it was computed from. Null
 // without one, and in a script, whose author may change either.
 const Evidence* called_before_move(const Operand& operand, const Finding& finding);
+// Where a module's plain attribute began, of whose value every later one is made, if the module has moved since and
+// left it; null where that is not so, or the failing function began it.
+const Evidence* begun_before_move(const Operand& attribute, const Finding& finding);
 // Whether it is how `torch.load` makes what it reads.
 bool is_load(const LineageStep& step);
 // Whether it was read from a file by safetensors, which puts it on the CPU unless it is told a device.

@@ -176,6 +176,7 @@ std::optional<Explanation> kept_from_first_call(const Finding& finding) {
   const auto pair = pair_of(finding);
   const Evidence* guard = pair ? guard_of(pair->odd, finding) : nullptr;
   if (!pair || was_to_move_since(pair->odd, finding)) return std::nullopt;
+  if (guard == nullptr && begun_before_move(pair->odd, finding) != nullptr) return std::nullopt;
   if (guard == nullptr) {
     if (auto put = put_by_earlier_call(*pair, finding)) return put;
   }

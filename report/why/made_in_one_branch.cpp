@@ -36,7 +36,8 @@ std::optional<Explanation> made_in_one_branch(const Finding& finding) {
   for (const Operand& operand : finding.operands) {
     const LineageStep* made = made_on_cpu(operand, finding);
     const LineageStep* beside = made != nullptr ? computed_beside(*made, finding) : nullptr;
-    if (beside == nullptr) continue;
+    // One that a mover has handed back as it was is to be moved there.
+    if (beside == nullptr || evidence_of(operand, trace::EvidenceKind::passed_over_at) != nullptr) continue;
     const std::string call = call_at(made->at);
     const std::string edit = call.empty() ? "" : with_argument(call, "device='" + beside->device + "'");
     return Explanation{

@@ -26,11 +26,12 @@ std::string on_which(const Operand& odd, const Frame& made) {
 
 Explanation told_from(const Decision& decided, const Pair& pair, const Finding& finding) {
   const LineageStep& origin = asking_step(pair.odd);
-  RootCause cause = cause_at(decided.at, pair.odd,
+  const Frame place = line_of_keyword(decided.at, decided.name);
+  RootCause cause = cause_at(place, pair.odd,
                              mention_first(pair.odd) + " begins in " + short_place(origin.at) + ", and is on " +
                                  spoken_device(pair.odd.device) + " " + because_of(decided) + ".");
   return {std::move(cause),
-          Fix{decided.at.file, decided.at.line,
+          Fix{place.file, place.line,
               change_of(decided, pair, finding) + "; or make it on " + spoken_device(pair.wanted.device) + " in " +
                   short_place(origin.at) + ", whatever is given."}};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "report/frames.h"
+#include "report/statement_lines.h"
 #include "report/statement_text.h"
 #include "report/why/decision.h"
 #include "report/why/edit.h"
@@ -47,15 +48,16 @@ bool was_passed_over(const Pair& pair, const Finding& finding) {
 }
 
 Explanation told_to_move(const Decision& decided, const LineageStep& move, const Pair& pair, const Finding& finding) {
+  const Frame place = line_of_keyword(decided.at, decided.name);
   RootCause cause =
-      cause_at(decided.at, pair.odd,
+      cause_at(place, pair.odd,
                short_place(move.at) + " puts it on " + spoken_device(pair.odd.device) + ", " + because_of(decided) +
                    ". What it meets is on " + spoken_device(pair.wanted.device) + ".");
   const std::string change = is_of_plan(decided) && asks_condition(move)
                                  ? "Let the table have in it what is used next on " +
                                        spoken_device(pair.wanted.device) + ", for every key that is asked for"
                                  : change_of(decided, pair, finding);
-  return {std::move(cause), Fix{decided.at.file, decided.at.line, change + "; or move the value where it is used."}};
+  return {std::move(cause), Fix{place.file, place.line, change + "; or move the value where it is used."}};
 }
 
 // `def detach_image(image): return image.detach().cpu()`: a function that does nothing but move what it is given; the

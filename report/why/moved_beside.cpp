@@ -8,6 +8,7 @@
 #include "report/why/history.h"
 #include "report/why/rule.h"
 #include "report/why/wording.h"
+#include "trace/words.h"
 
 namespace devsan::report::why {
 namespace {
@@ -63,6 +64,30 @@ std::optional<Explanation> left_beside_stay(const Pair& pair, const Finding& fin
   return left_by(*stay, "what it meets, which was there by then", pair, finding);
 }
 
+// `state.scales = weight.scales`, below `data = weight.data.to(device)`: a function takes two values for what it calls,
+// and brings one of them.
+std::optional<Explanation> taken_beside(const Pair& pair, const Finding& finding) {
+  const LineageStep* move = newest_move_of(pair.wanted);
+  if (move == nullptr || moves_module(*move) || !is_running(move->at, finding) || move->at.function == "<module>") {
+    return std::nullopt;
+  }
+  const auto takes = [&](const Evidence& one) {
+    const auto assigned = split_assignment(one.at.statement());
+    return one.kind == trace::EvidenceKind::came_through_at && same_function(one.at, move->at) && assigned &&
+           trace::is_word(assigned->value.front()) && assigned->value.find('(') == std::string::npos &&
+           !same_line(one.at, move->at) && is_changeable(one.at, finding);
+  };
+  const auto taken = std::ranges::find_if(pair.odd.evidence, takes);
+  if (taken == pair.odd.evidence.end()) return std::nullopt;
+  const std::string edit = assigned_after_move(taken->at, device_at(taken->at, pair.wanted, finding));
+  return Explanation{
+      cause_at(taken->at, pair.odd,
+               "This line takes `" + taken->text + "` as it is, on " + spoken_device(pair.odd.device) + ". " +
+                   short_place(move->at) + " brings what it is used with to " + spoken_device(pair.wanted.device) +
+                   "."),
+      Fix{taken->at.file, taken->at.line, "Bring it there, too" + (edit.empty() ? "." : ": `" + edit + "`.")}};
+}
+
 }  // namespace
 
 std::optional<Explanation> moved_beside(const Finding& finding) {
@@ -75,6 +100,7 @@ std::optional<Explanation> moved_beside(const Finding& finding) {
   }
   if (auto left = left_beside_stay(*pair, finding)) return left;
   if (auto left = left_beside_alike(*pair, finding)) return left;
+  if (auto taken = taken_beside(*pair, finding)) return taken;
   const Evidence* others = place_of(pair->odd, trace::EvidenceKind::arguments_moved_at, finding);
   // What the function makes itself, of a length that it is given, is no argument; what a loop goes through may be.
   const Frame& begun = pair->odd.lineage.back().at;

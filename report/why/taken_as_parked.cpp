@@ -16,13 +16,14 @@ namespace devsan::report::why {
 namespace {
 
 bool puts_away(std::string_view source) {
-  constexpr std::array<std::string_view, 10> kPuts = {".append(", ".appendleft(",      ".add(",        ".extend(",
-                                                      ".put(",    ".put_nowait(",      ".setdefault(", ".insert(",
-                                                      " += [",    "save_for_backward("};
+  constexpr std::array<std::string_view, 11> kPuts = {".append(", ".appendleft(",       ".add(",           ".extend(",
+                                                      ".put(",    ".put_nowait(",       ".setdefault(",    ".insert(",
+                                                      " += [",    "save_for_backward(", "register_buffer("};
   const auto puts = [source](std::string_view one) { return source.find(one) != source.npos; };
   if (std::ranges::any_of(kPuts, puts)) return true;
   const auto assigned = split_assignment(source);
-  return stores_entry(source) || (assigned && assigned->target.starts_with("self."));
+  return stores_entry(source) ||
+         (assigned && (assigned->target.starts_with("self.") || assigned->target.starts_with("ctx.")));
 }
 
 // The innermost method that works with weights which an offloader has put away: it has to bring together what it uses,

@@ -23,8 +23,12 @@ std::optional<Explanation> prepared_for_use(const Pair& pair, const Finding& fin
   // Who was asked for a device is followed by another rule.
   if (bound == nullptr || evidence_of(pair.odd, trace::EvidenceKind::device_from) != nullptr) return std::nullopt;
   const Frame& made = pair.odd.lineage.back().at;
+  // A method of the same object knows what that knows: it is to be asked.
+  const bool own =
+      class_of(made) == class_of(bound->at) &&
+      find_name(bound->at.statement(), "self." + std::string(own_function(made))) != std::string_view::npos;
   const bool here = same_function(bound->at, *finding.where) && !same_line(bound->at, *finding.where) &&
-                    bound->at.function != "<module>" && !same_function(made, bound->at);
+                    bound->at.function != "<module>" && !same_function(made, bound->at) && !own;
   const std::string& statement = bound->at.statement();
   if (!here || !split_assignment(statement) || only_takes_apart(statement)) return std::nullopt;
   const std::string edit = assigned_after_move(bound->at, device_at(bound->at, pair.wanted, finding));

@@ -130,6 +130,26 @@ std::optional<Explanation> returned_to_host(const Operand& odd, const Finding& f
               short_place(*finding.where) + "."}};
 }
 
+// `costs = torch.zeros(n)`, for a function that fills arrays, below a default device: a line that names no device made
+// it on the accelerator, and nothing was computed there.
+std::optional<Explanation> made_by_default(const Operand& odd, const Finding& finding) {
+  const Evidence* set = evidence_of(odd, trace::EvidenceKind::default_device_at);
+  const LineageStep* made = arrival_of(odd);
+  const bool alone = made != nullptr && made == &odd.lineage.front() && made->how == trace::How::created;
+  if (!is_for_numpy(finding) || set == nullptr || !alone || !is_changeable(made->at, finding)) return std::nullopt;
+  if (names_device(made->at) || made_like_another(made->at) || same_line(made->at, *finding.where)) {
+    return std::nullopt;
+  }
+  const std::string edit = with_argument(call_at(made->at), "device='cpu'");
+  return Explanation{
+      cause_at(made->at, odd,
+               mention_first(odd) +
+                   " is made here for what works on arrays of the host, and names no device: it is on " +
+                   spoken_device(odd.device) + ", the default device that " + short_place(set->at) + " sets."),
+      Fix{made->at.file, made->at.line,
+          "Make it on the host: " + (edit.empty() ? "with `device='cpu'`." : "`" + edit + "`.")}};
+}
+
 bool is_for_pinning(const Finding& finding) {
   return finding.message.find(trace::kPinningRefused) != std::string::npos;
 }
@@ -160,6 +180,7 @@ std::optional<Explanation> wanted_on_host(const Finding& finding) {
   if (is_for_pinning(finding)) return not_to_be_pinned(*odd, finding);
   if (computes_with_numpy(finding)) return not_for_numpy(*odd, finding);
   if (auto returned = returned_to_host(*odd, finding)) return returned;
+  if (auto made = made_by_default(*odd, finding)) return made;
   const std::string device = spoken_device(odd->device);
   const Evidence* collected = collected_beside_brought(*odd, finding);
   const Evidence* given = collected == nullptr ? given_beside_brought(*odd, finding) : nullptr;

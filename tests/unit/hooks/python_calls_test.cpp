@@ -39,6 +39,7 @@ TEST_CASE("What a text calls is known by its names and paths") {
   CHECK(callees_in("nets[k].run(x)") == Callees{"nets[k].run"});
   CHECK(callees_in("for a in stream(data):") == Callees{"stream"});
   CHECK(callees_in("make()(x).view(3)") == Callees{"make"});
+  CHECK(callees_in("y = Net(size, n=4).run(x.half())") == Callees{"Net", "Net.run", "x.half"});
   CHECK(callees_in("x.shape[0] + (y)").empty());
 }
 

@@ -62,6 +62,9 @@ TEST_CASE("An argument is told by the line that it stands on") {
   CHECK(line_of_argument(frame, "images").source == "    images,");
   CHECK(line_of_argument(frame, "targets").line == 12);
   CHECK(line_of_argument(frame, "weights").line == 10);
+  CHECK(line_of_keyword(frame, "labels").line == 12);
+  CHECK(line_of_keyword(frame, "images").line == 10);
+  CHECK(line_of_keyword(frame, "").line == 10);
   const Frame one = call(joined({"out = net(images)"}), 6, 10, 17);
   CHECK(line_of_argument(one, "images").line == 10);
 }
