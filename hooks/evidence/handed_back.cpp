@@ -107,11 +107,12 @@ class HandedBack {
 
   // `boxes, scores = detect(images)`, where the failing function was given `boxes[:, 4:]`.
   void follow_container() {
+    root_ = inquiry_.object_of(operand_);
+    if (root_ == nullptr) return;  // of C++ alone, no object of Python
     for (const trace::EvidenceRecord& one : inquiry_.found.records()) {
       if (one.operand != operand_ || one.kind != trace::EvidenceKind::container_bound_at) continue;
       const void* frame = running_frame(inquiry_.innermost, one.at);
       if (frame == nullptr) continue;
-      root_ = inquiry_.object_of(operand_);
       given_whole_ = false;
       follow_calls({frame, nullptr}, statement_at(SourceLines(files_.whole(one.at.file)), one.at.line), 0);
       return;

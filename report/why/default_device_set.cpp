@@ -44,8 +44,9 @@ std::optional<Explanation> set_for_other_thread(const Evidence& set, const Linea
   if (!other || !left.on_cpu() || !is_changeable(made.at, finding)) return std::nullopt;
   return Explanation{
       cause_at(made.at, left,
-               mention_first(left) + " is made here without a device, in the thread `" + finding.thread_name +
-                   "`. The default device that " + short_place(set.at) +
+               mention_first(left) +
+                   " is made here without a device, and not in the main thread. The default device that " +
+                   short_place(set.at) +
                    " sets is that of the thread which runs it; in any other, tensors are made on the CPU."),
       Fix{made.at.file, made.at.line,
           "Give the device here, as that of what it goes with; or set the default device in each thread that makes "

@@ -53,7 +53,7 @@ Finding made_beside_an_argument() {
   wanted(finding).lineage = {
       created(line(28, "Net.forward", "        x = torch.arange(n, device=device)", call), "cuda:0")};
   odd(finding).lineage = {moved(line(9, "<module>", "rows = rows.to('cuda:1')"), "cuda:1")};
-  find(odd(finding), EvidenceKind::model_spread, Frame(), "Net");
+  find(odd(finding), EvidenceKind::model_spread, Frame(), "Body");
   find(odd(finding), EvidenceKind::told_beside_at, line(26, "Net.forward", "    def forward(self, positions, device):"),
        "device");
   find(odd(finding), EvidenceKind::given_at, line(40, "main", "    net(positions, dev)"), "positions");
@@ -167,12 +167,11 @@ TEST_CASE("What a line makes without a device below a default device, for NumPy,
   }
 }
 
-// `targets = torch.tensor(values)` in the thread `worker`; `values` on cuda:0 by the default device of another one.
+// `targets = torch.tensor(values)` in a thread of its own; `x` on cuda:0 by the default device of the main one.
 Finding made_in_a_thread() {
   Finding finding = add("targets");
   finding.pid = 7;
   finding.thread = 9;
-  finding.thread_name = "worker";
   const Frame call = line(28, "Net.forward", "        targets = as_tensor(values)", "as_tensor(values)");
   odd(finding).lineage = {
       called_by(created(line(5, "as_tensor", "    return torch.tensor(values)", "torch.tensor(values)")), {call})};
@@ -188,7 +187,7 @@ TEST_CASE("A default device that another thread has set is none for what a threa
   const Finding told = explained(finding);
   CHECK(told.rule == "default_device_set");
   CHECK(cause_line(told) == 5);
-  CHECK(says(told, "in the thread `worker`"));
+  CHECK(says(told, "`targets` is made here without a device, and not in the main thread."));
 
   SECTION("where the main thread fails, the line that sets it is told") {
     finding.thread = 7;
