@@ -62,6 +62,13 @@ std::size_t offset_of(const Frame& frame, int line, int column) {
   return offset <= text.size() ? offset : std::string::npos;
 }
 
+// The line of a statement that the character at `offset` of its text stands on.
+Frame line_at(const Frame& call, std::size_t offset) {
+  const auto behind = std::ranges::upper_bound(call.later_lines, offset, {}, &Frame::LaterLine::begin);
+  const auto later = static_cast<int>(behind - call.later_lines.begin());
+  return later_line(call, call.line + later).value_or(call);
+}
+
 }  // namespace
 
 void join_lines(Frame& frame, const std::function<std::string_view(int line)>& line_of) {
@@ -102,17 +109,6 @@ std::optional<Frame> later_line(const Frame& frame, int line) {
   found.later_lines.clear();
   return found;
 }
-
-namespace {
-
-// The line of a statement that the character at `offset` of its text stands on.
-Frame line_at(const Frame& call, std::size_t offset) {
-  const auto behind = std::ranges::upper_bound(call.later_lines, offset, {}, &Frame::LaterLine::begin);
-  const auto later = static_cast<int>(behind - call.later_lines.begin());
-  return later_line(call, call.line + later).value_or(call);
-}
-
-}  // namespace
 
 Frame line_of_argument(const Frame& call, std::string_view argument) {
   const std::string_view text = call_text_of(call);

@@ -14,6 +14,9 @@ inline bool is_word(char c) noexcept {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
 }
 
+// The methods of a tensor or a module that move it to a device.
+inline constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
+
 // Whether a text calls a method of one of these names: with "to", whether ".to(" stands in it.
 inline bool calls_method(std::string_view text, std::span<const std::string_view> names) noexcept {
   const auto is_called = [text](std::string_view name) {

@@ -265,11 +265,6 @@ bool was_made_on(const Inquiry& inquiry, std::size_t operand, const trace::Posit
   return found;
 }
 
-// A list or dict that keeps an object, and the attribute that keeps that.
-struct KeptList {
-  Holding entry;
-  Holding attribute;
-};
 std::vector<KeptList> lists_with(const Inquiry& inquiry, const void* object) {
   std::vector<KeptList> lists;
   for (const Holding& entry : inquiry.search.holdings_of(object)) {

@@ -1,7 +1,9 @@
 // The calls that led to a step of a history, as positions in source. Needs no interpreter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hooks/process/runtime.h"
@@ -20,6 +22,19 @@ inline std::vector<trace::Position> call_frames(const trace::Position& begin, st
     id = call.parent;
   }
   return frames;
+}
+
+// The outermost of such positions that a condition holds for, and the call that led into its function.
+struct Entered {
+  trace::Position within;
+  trace::Position call;
+};
+// None where it holds for none, or nobody is known to have called.
+template <class Holds>
+std::optional<Entered> outermost_within(const std::vector<trace::Position>& frames, Holds holds) {
+  const auto outermost = std::find_if(frames.rbegin(), frames.rend(), holds);
+  if (outermost == frames.rbegin() || outermost == frames.rend()) return std::nullopt;
+  return Entered{*outermost, *outermost.base()};
 }
 
 // Before CPython 3.12 a comprehension is a function of its own, which nobody calls by name.

@@ -77,9 +77,8 @@ std::optional<trace::Position> constructing_call(const trace::LineageNode& made,
     return std::ranges::any_of(constructors, [&](const trace::Position& one) { return same_function(one, at); });
   };
   const std::vector<trace::Position> calls = call_frames(runtime.recorder->site(made.site).user, made.calls);
-  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), constructs);
-  const bool known = outermost != calls.rbegin() && outermost != calls.rend();
-  return known ? std::optional(*outermost.base()) : std::nullopt;
+  const auto entered = outermost_within(calls, constructs);
+  return entered ? std::optional(entered->call) : std::nullopt;
 }
 
 void find_given_to_module(const Inquiry& inquiry, std::size_t operand) {

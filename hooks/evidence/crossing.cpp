@@ -29,7 +29,6 @@ namespace {
 
 constexpr int kMaxCalls = 12;
 constexpr std::size_t kMaxHistory = 12;
-constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // What an operand is and was computed from, as far as that lies on its own device.
 std::vector<trace::LineageId> history_of(const trace::OperandRecord& operand) {
@@ -135,7 +134,7 @@ std::optional<Handed> moved_beside(SourceFiles& files, const Handed& crossing) {
     const std::string_view target = trimmed(std::string_view(statement).substr(0, statement.find('=')));
     if (!is_identifier(target) || target == crossing.text || !has_word(given, target)) continue;
     const auto value = assigned_to(statement, target);
-    if (!value || !trace::calls_method(*value, kMoves) || has_word(*value, crossing.text)) continue;
+    if (!value || !trace::calls_method(*value, trace::kMoves) || has_word(*value, crossing.text)) continue;
     trace::Position at = crossing.at;
     at.line = at.end_line = line;
     at.column = at.end_column = -1;

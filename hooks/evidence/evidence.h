@@ -94,6 +94,13 @@ std::optional<trace::Position> choose(const Inquiry& inquiry, std::size_t operan
 std::optional<trace::Position> choose_giver(const Inquiry& inquiry, std::size_t operand,
                                             std::vector<Candidate> candidates);
 
+// The lists and dicts that keep an object as an entry, each with an attribute that keeps it.
+struct KeptList {
+  Holding entry;
+  Holding attribute;
+};
+std::vector<KeptList> lists_with(const Inquiry& inquiry, const void* object);
+
 // The lines that may have stored attribute `name` of `holder`, and the one that has.
 std::vector<Candidate> attribute_stores(const Inquiry& inquiry, const void* holder, const void* name);
 std::optional<trace::Position> attribute_store(const Inquiry& inquiry, std::size_t operand, const void* holder,

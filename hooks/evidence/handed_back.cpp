@@ -30,7 +30,6 @@ constexpr std::size_t kMaxAssignments = 4;  // more than that tell nobody anythi
 constexpr std::size_t kMaxReturns = 3;      // of one function
 constexpr int kMaxFunctions = 12;
 constexpr int kMaxCallers = 4;
-constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // "loss" of `return loss` and of `return loss.detach() / 2`; empty for several values, and where it begins otherwise.
 std::string variable_returned(std::string_view statement) {
@@ -201,25 +200,24 @@ class HandedBack {
     for (const std::string& call : callees_in(statement)) {
       if (functions_ >= kMaxFunctions) break;
       const Callee callee = callee_behind(scope, call);
-      if (callee.code != nullptr && follow_returns(callee, call, depth)) followed = true;
+      const bool entries = !followed && gives_entries(statement);
+      if (callee.code != nullptr && follow_returns(callee, call, depth, entries)) followed = true;
     }
     return followed;
   }
 
-  bool follow_returns(const Callee& callee, const std::string& call, int depth) {
+  // `entries`: it is given the entries one by one of which the operand is one.
+  bool follow_returns(const Callee& callee, const std::string& call, int depth, bool entries) {
     ++functions_;
     const Body body(callee);
     if (body.returns.empty() || body.returns.size() > kMaxReturns) return false;
     if (depth == 0) find_handed_back_whole(inquiry_, operand_, callee.code, root_, given_whole_);
-    if (entries_) find_entry_handed_back(inquiry_, operand_, callee.code, root_);
+    if (entries) find_entry_handed_back(inquiry_, operand_, callee.code, root_);
     for (const int line : body.returns) {
       add(trace::EvidenceKind::handed_back_at, body, line, call);
       if (depth == 0) find_mover(body, line, call);
       if (depth >= kMaxDepth) continue;
-      const std::string statement = statement_at(body.lines, line);
-      entries_ = gives_entries(statement);
-      follow_calls({nullptr, body.self}, statement, depth + 1);
-      entries_ = false;
+      follow_calls({nullptr, body.self}, statement_at(body.lines, line), depth + 1);
       follow_variable(body, line, depth + 1);
     }
     return true;
@@ -233,7 +231,7 @@ class HandedBack {
     int move = 0;
     for (int k = definition + 1; k < line; ++k) {
       if (is_blank(body.lines[k]) || !mentions_name(body.lines[k], name)) continue;
-      if (!trace::calls_method(statement_at(body.lines, k), kMoves)) continue;
+      if (!trace::calls_method(statement_at(body.lines, k), trace::kMoves)) continue;
       if (move != 0) return;
       move = k;
     }
@@ -286,7 +284,6 @@ class HandedBack {
   const std::size_t operand_;
   const void* root_ = nullptr;  // what the variable refers to
   bool given_whole_ = false;    // no comprehension calls the function for its parts
-  bool entries_ = false;        // one does, of which the operand is an entry
   SourceFiles files_;
   int functions_ = 0;
 };

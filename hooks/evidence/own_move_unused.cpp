@@ -79,24 +79,20 @@ std::optional<trace::Position> call_of_class_method(const trace::LineageNode& ma
   const auto of_class = [&](const trace::Position& at) {
     return runtime.recorder->string(at.function).starts_with(prefix);
   };
-  const auto outermost = std::find_if(calls.rbegin(), calls.rend(), of_class);
-  if (outermost == calls.rbegin() || outermost == calls.rend()) return std::nullopt;
+  const auto entered = outermost_within(calls, of_class);
+  if (!entered) return std::nullopt;
   FileLines files;
-  const SourceLines& lines = files.of(outermost->file);
-  const int definition = enclosing_line(lines, outermost->line, "def ");
+  const SourceLines& lines = files.of(entered->within.file);
+  const int definition = enclosing_line(lines, entered->within.line, "def ");
   const bool class_method = definition != 0 && parameter_of(statement_at(lines, definition), "cls");
-  return class_method ? std::optional(*outermost.base()) : std::nullopt;
+  return class_method ? std::optional(entered->call) : std::nullopt;
 }
 
 // `for kept in average.shadow:`: the objects that are no modules with a list or dictionary that has the operand.
 std::vector<Part> parts_by_list(const Inquiry& inquiry, std::size_t operand) {
   std::vector<Part> parts;
-  for (const Holding& entry : inquiry.search.holdings_of(inquiry.object_of(operand))) {
-    if (!is_entry(entry.link.kind)) continue;
-    for (const Holding& list : inquiry.search.holdings_of(entry.holder)) {
-      const bool attribute = list.link.kind == LinkKind::attribute && !is_torch_module(list.holder);
-      if (attribute) parts.push_back({list.holder, list.link.name});
-    }
+  for (const auto& [entry, list] : lists_with(inquiry, inquiry.object_of(operand))) {
+    if (!is_torch_module(list.holder)) parts.push_back({list.holder, list.link.name});
   }
   return parts;
 }

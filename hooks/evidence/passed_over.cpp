@@ -16,6 +16,7 @@
 #include "hooks/python/byte_code.h"
 #include "hooks/python/python_frames.h"
 #include "trace/function_names.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -64,6 +65,11 @@ class Mover {
                                                        : "";
     const auto found = std::ranges::find_if(branches_, [&](const Branch& one) { return is_name(one.type, like); });
     return like.empty() || found == branches_.end() ? nullptr : &*found;
+  }
+
+  // Whether it moves anything.
+  bool moves() const {
+    return std::ranges::any_of(trace::kMoves, [this](std::string_view name) { return mentions_text(code_, name); });
   }
 
   // Whether the function calls itself, so that it sees everything inside of what it is given.
@@ -171,8 +177,6 @@ class Mover {
     return asks_for({"is_dataclass", "fields", "vars", "__dict__", "Set", "callable"}) || asks_for_other_attribute();
   }
 
-  static constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
-
   // What `hasattr(argument, "shape")` asks for; null where no constant is near.
   const void* attribute_asked(std::size_t k) const {
     constexpr std::size_t kNear = 3;
@@ -194,14 +198,15 @@ class Mover {
 
   // `hasattr(argument, "to")`: what can move itself.
   bool asks_for_move() const {
-    return any_attribute_asked([](const void* name) { return name != nullptr && is_one_of(name, kMoves); });
+    return any_attribute_asked([](const void* name) { return name != nullptr && is_one_of(name, trace::kMoves); });
   }
   bool asks_for_other_attribute() const {
-    return any_attribute_asked([](const void* name) { return name == nullptr || !is_one_of(name, kMoves); });
+    return any_attribute_asked([](const void* name) { return name == nullptr || !is_one_of(name, trace::kMoves); });
   }
   static bool can_move(const void* object) {
     const auto has = [&](std::string_view name) { return method_named(type_of(object), name) != nullptr; };
-    return has_base(object, [](std::string_view base) { return base == "Tensor"; }) || std::ranges::any_of(kMoves, has);
+    return has_base(object, [](std::string_view base) { return base == "Tensor"; }) ||
+           std::ranges::any_of(trace::kMoves, has);
   }
 
   static bool names_itself(const void* code, int depth, const void* name) {
@@ -295,8 +300,8 @@ bool find_handed_back_whole(const Inquiry& inquiry, std::size_t operand, const v
 
 void find_entry_handed_back(const Inquiry& inquiry, std::size_t operand, const void* code, const void* object) {
   const Mover mover(code);
-  const bool moves = mentions_text(code, "to") || mentions_text(code, "cuda");
-  if (moves && mover.handed_back() && mover.passes_over(object)) add_passed_over(inquiry, operand, mover, object);
+  if (mover.moves() && mover.handed_back() && mover.passes_over(object))
+    add_passed_over(inquiry, operand, mover, object);
 }
 
 }  // namespace devsan::hooks

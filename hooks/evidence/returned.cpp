@@ -25,7 +25,6 @@ namespace devsan::hooks {
 namespace {
 
 constexpr int kMaxCalls = 16;
-constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
 
 // Where values were copied from one device to another.
 template <class Visit>
@@ -39,7 +38,7 @@ void visit_moves(trace::DeviceSlot from, trace::DeviceSlot to, Visit visit) {
 // "x" of `x.to(self.device)`, also in a longer statement: a variable that is moved to a device that one of `owners`
 // tells of, mostly `self`.
 std::string moved_to_own(std::string_view statement, std::span<const std::string> owners) {
-  for (const std::string_view move : kMoves) {
+  for (const std::string_view move : trace::kMoves) {
     for (std::size_t at = name_in(statement, move); at != statement.npos; at = name_in(statement, move, at + 1)) {
       const std::size_t open = at + move.size();
       const std::string_view target = statement.substr(open + 1, end_of_expression(statement, open + 1) - open - 1);
@@ -110,7 +109,7 @@ class Method {
       found = k;
     }
     const std::string statement = found != 0 ? statement_at(lines_, found) : std::string();
-    const bool moves = trace::calls_method(statement, kMoves) && moved_to_own(statement, owners()).empty();
+    const bool moves = trace::calls_method(statement, trace::kMoves) && moved_to_own(statement, owners()).empty();
     return moves ? 0 : found;
   }
 

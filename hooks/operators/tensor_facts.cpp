@@ -30,19 +30,18 @@ const c10::TensorImpl* wrapped_value(const c10::TensorImpl* wrapper) noexcept {
   return nullptr;
 }
 
-// Where a sparse tensor keeps its numbers; null for every other. The keys alone do not tell: a subclass that was made
-// by
-// `_make_wrapper_subclass()` has those of what it stands for.
+template <class Sparse>
 const c10::StorageImpl* storage_of_values(const c10::TensorImpl* tensor) noexcept {
+  const auto* sparse = dynamic_cast<const Sparse*>(tensor);
+  return sparse != nullptr ? TensorFields::storage(sparse->values().unsafeGetTensorImpl()) : nullptr;
+}
+
+// Of what a sparse tensor keeps its numbers in; null for every other. The keys alone do not tell: a subclass made by
+// `_make_wrapper_subclass()` has those of what it stands for.
+const c10::StorageImpl* sparse_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::DispatchKeySet keys = tensor->key_set();
-  if (keys.has_all(c10::sparse_ks)) {
-    const auto* sparse = dynamic_cast<const at::SparseTensorImpl*>(tensor);
-    return sparse != nullptr ? TensorFields::storage(sparse->values().unsafeGetTensorImpl()) : nullptr;
-  }
-  if (keys.has_any(c10::sparse_csr_ks)) {
-    const auto* sparse = dynamic_cast<const at::SparseCsrTensorImpl*>(tensor);
-    return sparse != nullptr ? TensorFields::storage(sparse->values().unsafeGetTensorImpl()) : nullptr;
-  }
+  if (keys.has_all(c10::sparse_ks)) return storage_of_values<at::SparseTensorImpl>(tensor);
+  if (keys.has_any(c10::sparse_csr_ks)) return storage_of_values<at::SparseCsrTensorImpl>(tensor);
   return nullptr;
 }
 
@@ -56,9 +55,9 @@ const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
 
 const c10::StorageImpl* inner_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::TensorImpl* value = wrapped_tensor(tensor);
-  if (value == nullptr) return storage_of_values(tensor);
+  if (value == nullptr) return sparse_storage(tensor);
   const c10::StorageImpl* own = TensorFields::storage(value);
-  return own != nullptr ? own : storage_of_values(value);
+  return own != nullptr ? own : sparse_storage(value);
 }
 
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept {

@@ -10,19 +10,11 @@
 namespace devsan::report::why {
 namespace {
 
-// Made by a factory that was left to choose.
-const LineageStep* left_to_choose(const Operand& operand) {
-  const LineageStep* made = arrival_of(operand);
-  const bool chosen =
-      made != nullptr && made->how == trace::How::created && !names_device(made->at) && !made_like_another(made->at);
-  return chosen ? made : nullptr;
-}
-
 // `set_default_device(None)` after a block, where there was one before.
 std::optional<Explanation> cleared(const Pair& pair, const Finding& finding) {
   const Evidence* line = place_of(pair.odd, trace::EvidenceKind::default_device_cleared_at, finding);
-  const LineageStep* made = left_to_choose(pair.odd);
-  const LineageStep* before = left_to_choose(pair.wanted);
+  const LineageStep* made = made_of_no_device(pair.odd);
+  const LineageStep* before = made_of_no_device(pair.wanted);
   if (line == nullptr || made == nullptr || before == nullptr) return std::nullopt;
   return Explanation{
       cause_at(line->at, pair.odd,
@@ -62,8 +54,8 @@ std::optional<Explanation> default_device_set(const Finding& finding) {
   for (const Operand* operand : {&pair->odd, &pair->wanted}) {
     const Operand& other = operand == &pair->odd ? pair->wanted : pair->odd;
     const Evidence* set = place_of(*operand, trace::EvidenceKind::default_device_at, finding);
-    const LineageStep* made = left_to_choose(*operand);
-    const LineageStep* before = left_to_choose(other);
+    const LineageStep* made = made_of_no_device(*operand);
+    const LineageStep* before = made_of_no_device(other);
     if (set == nullptr || made == nullptr || before == nullptr) continue;
     if (evidence_of(other, trace::EvidenceKind::default_device_at) != nullptr) continue;
     if (auto thread = set_for_other_thread(*set, *before, other, finding)) return thread;

@@ -1,6 +1,7 @@
 // `self.flat = torch.zeros(n, device="cpu" if offload else dev)` and `self.overflow = torch.zeros(1, device=dev)`: of
 // two tensors that an object makes for itself, one goes where a setting says, and the other does not ask for it.
 #include <string>
+#include <string_view>
 
 #include "report/call_text.h"
 #include "report/frames.h"
@@ -13,14 +14,17 @@
 namespace devsan::report::why {
 namespace {
 
+bool chooses(std::string_view text) {
+  return text.find(" if ") != text.npos && text.find(" else ") != text.npos;
+}
+
 // "'cpu' if offload else dev" of the call that made something; empty where its device is no choice.
 std::string choice_in(const Frame& made) {
   const std::string text = call_at(made);
   const auto call = split_call(text);
   if (!call) return "";
   for (const ArgumentText& one : call->arguments) {
-    const bool chooses = one.text.find(" if ") != one.text.npos && one.text.find(" else ") != one.text.npos;
-    if (one.keyword == "device" && chooses) return std::string(one.text);
+    if (one.keyword == "device" && chooses(one.text)) return std::string(one.text);
   }
   return "";
 }
@@ -28,8 +32,7 @@ std::string choice_in(const Frame& made) {
 // Whether the device that a line was told is chosen where that is decided: `self.where = "cpu" if offload else dev`.
 bool is_chosen(const Operand& operand, const Finding& finding) {
   const auto decided = decision_of(operand, trace::EvidenceKind::device_from, finding);
-  const std::string_view line = decided ? std::string_view(decided->at.statement()) : std::string_view();
-  return line.find(" if ") != line.npos && line.find(" else ") != line.npos;
+  return decided && chooses(decided->at.statement());
 }
 
 }  // namespace

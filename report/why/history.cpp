@@ -41,6 +41,13 @@ const LineageStep* arrival_of(const Operand& operand) {
   return &operand.lineage.back();
 }
 
+const LineageStep* move_before(const Operand& operand, const LineageStep& move) {
+  const auto first = operand.lineage.begin() + (&move - operand.lineage.data()) + 1;
+  const auto found =
+      std::find_if(first, operand.lineage.end(), [](const LineageStep& step) { return step.how == trace::How::moved; });
+  return found != operand.lineage.end() ? &*found : nullptr;
+}
+
 bool was_never_moved(const Operand& operand) {
   return std::ranges::none_of(operand.lineage, [](const LineageStep& step) { return step.how == trace::How::moved; });
 }
@@ -171,8 +178,14 @@ bool means_current_device(std::string_view text) {
 }
 
 bool calls_move(std::string_view text) {
-  constexpr std::array<std::string_view, 2> kMoves = {"to", "cuda"};
-  return trace::calls_method(text, kMoves);
+  return trace::calls_method(text, trace::kMoves);
+}
+
+const LineageStep* made_of_no_device(const Operand& operand) {
+  const LineageStep* made = arrival_of(operand);
+  const bool chosen =
+      made != nullptr && made->how == trace::How::created && !names_device(made->at) && !made_like_another(made->at);
+  return chosen ? made : nullptr;
 }
 
 bool made_like_another(const Frame& place) {

@@ -26,6 +26,8 @@ bool is_changeable(const Frame& place, const Finding& finding);
 const LineageStep* arrival_of(const Operand& operand);
 // The same, where it is a copy from another device; null otherwise.
 const LineageStep* newest_move_of(const Operand& operand);
+// The copy to another device before that one, which is a step of the operand; null without one.
+const LineageStep* move_before(const Operand& operand, const LineageStep& move);
 // Whether no step of it is a copy to another device.
 bool was_never_moved(const Operand& operand);
 // Whether a step of it is on a device: before it came to where it is, it was there.
@@ -81,6 +83,8 @@ bool makes_object(const Frame& place);
 const Frame& made_by_call(const LineageStep& made);
 // `self.net = net` in a constructor: the object keeps what it was given. `attribute` is "self.net".
 bool keeps_argument(const Frame& place, std::string_view attribute);
+// The step by which a factory made it that was left to choose the device; null for anything else.
+const LineageStep* made_of_no_device(const Operand& operand);
 // Whether a tensor is made like another one: `torch.zeros_like(x)`, `x.new_zeros(3)`.
 bool made_like_another(const Frame& place);
 // The function makes its object: what it stores, it stores once.

@@ -145,10 +145,8 @@ std::optional<Explanation> brought_to_another(const LineageStep& move, const Pai
 // accelerator than it came from, by the device that was handed on with it.
 std::optional<Explanation> brought_back_elsewhere(const LineageStep& move, const Pair& pair, const Finding& finding) {
   if (!on_accelerator(pair.odd) || !on_accelerator(pair.wanted)) return std::nullopt;
-  const auto first = pair.odd.lineage.begin() + (&move - &pair.odd.lineage.front()) + 1;
-  const auto sent = std::find_if(first, pair.odd.lineage.end(),
-                                 [](const LineageStep& step) { return step.how == trace::How::moved; });
-  if (sent == pair.odd.lineage.end() || sent + 1 == pair.odd.lineage.end()) return std::nullopt;
+  const LineageStep* sent = move_before(pair.odd, move);
+  if (sent == nullptr || sent == &pair.odd.lineage.back()) return std::nullopt;
   const bool parked = sent->device == "cpu" && (sent + 1)->device == pair.wanted.device;
   const bool hands_device = sent->at.statement().find("device") != std::string::npos;
   if (!parked || !hands_device || same_function(sent->at, move.at) || class_of(sent->at) != class_of(move.at) ||

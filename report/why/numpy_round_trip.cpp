@@ -26,9 +26,7 @@ bool is_from_host_memory(const LineageStep& step) {
 
 // The other one is there because of the default device: which of the two was meant shows nowhere.
 bool follows_default_device(const Operand& wanted) {
-  const LineageStep* arrival = arrival_of(wanted);
-  return arrival != nullptr && arrival->how == trace::How::created && on_accelerator(wanted) && !is_weight(wanted) &&
-         !names_device(arrival->at) && !made_like_another(arrival->at);
+  return made_of_no_device(wanted) != nullptr && on_accelerator(wanted) && !is_weight(wanted);
 }
 
 // `jac = rig.sensitivities(theta.cpu().numpy())`: the line brings to the host what it gives, and not back what it gets.

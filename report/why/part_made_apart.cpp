@@ -1,6 +1,5 @@
 // `new = FIXERS[type(old)](old)`, of a model that has moved: what takes the place of a part is made where modules are
 // made, by a helper that knows of no device, and nothing moves what comes into the model later.
-#include <algorithm>
 #include <string>
 
 #include "report/frames.h"

@@ -21,10 +21,8 @@ bool of_one_manager(const Frame& one, const Frame& other) {
 const Frame* block_around(const Operand& operand, std::string_view device) {
   const LineageStep* away = newest_move_of(operand);
   if (away == nullptr || away->calls.empty()) return nullptr;
-  const auto first = operand.lineage.begin() + (away - operand.lineage.data()) + 1;
-  const auto brought =
-      std::find_if(first, operand.lineage.end(), [](const LineageStep& one) { return one.how == trace::How::moved; });
-  if (brought == operand.lineage.end() || brought->device != device || brought->calls.empty()) return nullptr;
+  const LineageStep* brought = move_before(operand, *away);
+  if (brought == nullptr || brought->device != device || brought->calls.empty()) return nullptr;
   const Frame& block = away->calls.front();
   const bool one_block = same_line(block, brought->calls.front()) && of_one_manager(away->at, brought->at);
   return one_block && statement_of(block.statement()).starts_with("with ") ? &block : nullptr;

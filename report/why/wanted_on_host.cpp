@@ -134,12 +134,9 @@ std::optional<Explanation> returned_to_host(const Operand& odd, const Finding& f
 // it on the accelerator, and nothing was computed there.
 std::optional<Explanation> made_by_default(const Operand& odd, const Finding& finding) {
   const Evidence* set = evidence_of(odd, trace::EvidenceKind::default_device_at);
-  const LineageStep* made = arrival_of(odd);
-  const bool alone = made != nullptr && made == &odd.lineage.front() && made->how == trace::How::created;
+  const LineageStep* made = made_of_no_device(odd);
+  const bool alone = made != nullptr && made == &odd.lineage.front() && !same_line(made->at, *finding.where);
   if (!is_for_numpy(finding) || set == nullptr || !alone || !is_changeable(made->at, finding)) return std::nullopt;
-  if (names_device(made->at) || made_like_another(made->at) || same_line(made->at, *finding.where)) {
-    return std::nullopt;
-  }
   const std::string edit = with_argument(call_at(made->at), "device='cpu'");
   return Explanation{
       cause_at(made->at, odd,
