@@ -41,6 +41,7 @@ struct Arguments {
   int properties = -1;  // points to a CUmemAllocationProp
   int how = -1;         // a cudaMemcpyKind
   int context = -1;     // that is waited for
+  int flags = -1;       // of a stream that is made
   Shape shape = Shape::words;
   MemorySpace space = MemorySpace::none;
   CopyDirection direction = CopyDirection::none;

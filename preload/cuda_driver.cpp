@@ -1,64 +1,62 @@
 #include "preload/cuda_driver.h"
 
 #include <link.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 
+#include "preload/cuda_streams.h"
 #include "preload/elf_image.h"
 
 namespace devsan::cuda {
 namespace {
 
-constexpr int kSuccess = 0;
-constexpr int kCaptureIsActive = 1;            // CU_STREAM_CAPTURE_STATUS_ACTIVE
-constexpr std::uint64_t kLegacyStream = 1;     // CU_STREAM_LEGACY
-constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
-constexpr int kMemoryType = 2;                 // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-constexpr int kDeviceOrdinal = 9;              // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-constexpr unsigned kHostMemory = 1;            // CU_MEMORYTYPE_HOST
+constexpr std::uint32_t kSuccess = 0;
+// CUDA_ERROR_NOT_INITIALIZED and CUDA_ERROR_DEINITIALIZED, and the runtime's errors of the same numbers: any question
+// would fail as well.
+constexpr std::uint32_t kNotInitialized = 3;
+constexpr std::uint32_t kDeinitialized = 4;
+constexpr int kMemoryType = 2;          // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr int kDeviceOrdinal = 9;       // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+constexpr unsigned kHostMemory = 1;     // CU_MEMORYTYPE_HOST
+constexpr unsigned kUnknownMemory = 0;  // what is answered for memory that the driver does not know
 
 // A function of the driver that may be missing from an older one.
 template <typename... Arguments>
 class Question {
  public:
-  explicit constexpr Question(const char* name) noexcept : name_(name) {}
+  explicit constexpr Question(const char* symbol) noexcept : symbol_(symbol) {}
   void find_in(const ElfImage& driver) noexcept {
-    address_.store(driver.find_address(name_), std::memory_order_release);
+    address_.store(driver.find_address(symbol_), std::memory_order_release);
   }
   // Whether it was answered.
   bool ask(Arguments... arguments) const noexcept {
-    auto* function = reinterpret_cast<int (*)(Arguments...)>(address_.load(std::memory_order_acquire));
+    auto* function = reinterpret_cast<std::uint32_t (*)(Arguments...)>(address_.load(std::memory_order_acquire));
     return function != nullptr && function(arguments...) == kSuccess;
   }
 
  private:
-  const char* name_;
+  const char* symbol_;
   std::atomic<void*> address_{nullptr};
 };
 
-constinit Question<void**> g_context("cuCtxGetCurrent");
-constinit Question<int*> g_device("cuCtxGetDevice");
-constinit Question<std::uint64_t, int*> g_stream_device("cuStreamGetDevice");
-constinit Question<std::uint64_t, void**> g_stream_context("cuStreamGetCtx");
-constinit Question<std::uint64_t, int*> g_capturing("cuStreamIsCapturing");
-constinit Question<void*, int, std::uint64_t> g_pointer("cuPointerGetAttribute");
-// Of memory that the driver does not know this one says so without an error, which a tool that looks for errors would
-// tell.
-constinit Question<unsigned, const int*, void**, std::uint64_t> g_any_pointer("cuPointerGetAttributes");
+#define DEVSAN_CUDA_QUESTION(name, symbol, ...) constinit Question<__VA_ARGS__> g_##name(#symbol);
+#include "preload/cuda_questions.def"
+#undef DEVSAN_CUDA_QUESTION
+
 constinit std::atomic<const void*> g_driver{nullptr};  // where its object lies
+constinit std::atomic<pid_t> g_initialized_in{0};      // the process that it has served
+constinit thread_local Current t_current;              // as it was answered last
 
 int take_functions(dl_phdr_info* info, std::size_t, void* function) noexcept {
   if (!holds(*info, function)) return 0;
   const ElfImage driver(*info);
   if (driver.dynamic() == nullptr || g_driver.exchange(driver.dynamic()) == driver.dynamic()) return 1;
-  g_context.find_in(driver);
-  g_device.find_in(driver);
-  g_stream_device.find_in(driver);
-  g_stream_context.find_in(driver);
-  g_capturing.find_in(driver);
-  g_pointer.find_in(driver);
-  g_any_pointer.find_in(driver);
+#define DEVSAN_CUDA_QUESTION(name, symbol, ...) g_##name.find_in(driver);
+#include "preload/cuda_questions.def"
+#undef DEVSAN_CUDA_QUESTION
   return 1;
 }
 
@@ -76,8 +74,17 @@ int find_export(dl_phdr_info* info, std::size_t, void* data) noexcept {
   return 1;
 }
 
-bool is_default(std::uint64_t stream) noexcept {
-  return stream == 0 || stream == kLegacyStream || stream == kPerThreadStream;
+struct Pointer {
+  unsigned type = kUnknownMemory;
+  int device = kNoDevice;
+};
+
+// Without a context the driver knows of no memory at all.
+bool ask_of_pointer(std::uint64_t address, Pointer* pointer) noexcept {
+  if (streams.any_captured() || t_current.context == 0) return false;
+  constexpr int kAttributes[] = {kMemoryType, kDeviceOrdinal};
+  void* answers[] = {&pointer->type, &pointer->device};
+  return g_pointer_attributes.ask(2, kAttributes, answers, address);
 }
 
 }  // namespace
@@ -92,46 +99,36 @@ void* exported_beside(const void* function, const char* symbol) noexcept {
   return wanted.found;
 }
 
-std::uint64_t current_context() noexcept {
-  void* context = nullptr;
-  return g_context.ask(&context) ? reinterpret_cast<std::uintptr_t>(context) : 0;
-}
-
-int current_device() noexcept {
-  int device = kNoDevice;
-  return g_device.ask(&device) ? device : kNoDevice;
-}
-
-// Of an older driver only the context can be had, and that of another device than the current one has no number.
-int device_of_stream(std::uint64_t stream, bool) noexcept {
-  if (is_default(stream)) return current_device();
-  int device = kNoDevice;
-  if (g_stream_device.ask(stream, &device)) return device;
-  void* context = nullptr;
-  if (!g_stream_context.ask(stream, &context)) return kNoDevice;
-  return reinterpret_cast<std::uintptr_t>(context) == current_context() ? current_device() : kNoDevice;
-}
-
-// The legacy stream cannot be captured, and to ask about it while another stream is would be an error.
-bool is_capturing(std::uint64_t stream, bool per_thread) noexcept {
-  if (stream == kLegacyStream || (stream == 0 && !per_thread)) return false;
-  int status = 0;
-  return g_capturing.ask(stream == 0 ? kPerThreadStream : stream, &status) && status == kCaptureIsActive;
-}
-
-int device_of_memory(std::uint64_t address) noexcept {
-  int device = kNoDevice;
-  return g_pointer.ask(&device, kDeviceOrdinal, address) ? device : kNoDevice;
+Current current_after(std::uint32_t result) noexcept {
+  if (result == kNotInitialized || result == kDeinitialized) return {};
+  void* answer = nullptr;
+  if (!g_current_context.ask(&answer)) return {};
+  const auto context = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(answer));
+  if (result != kSuccess) return {context, context == t_current.context ? t_current.device : kNoDevice};
+  t_current = {context, kNoDevice};
+  if (context != 0 && !g_current_device.ask(&t_current.device)) t_current.device = kNoDevice;
+  if (g_initialized_in.load(std::memory_order_relaxed) == 0)
+    g_initialized_in.store(::getpid(), std::memory_order_relaxed);
+  return t_current;
 }
 
 Placement placement_of(std::uint64_t address) noexcept {
-  // Without a context the driver knows of no memory at all.
-  if (current_context() == 0) return Placement::unknown;
-  unsigned type = 0;
-  void* answer = &type;
-  if (!g_any_pointer.ask(1, &kMemoryType, &answer, address)) return Placement::unknown;
-  if (type == 0) return Placement::pageable;
-  return type == kHostMemory ? Placement::pinned : Placement::device;
+  Pointer pointer;
+  if (!ask_of_pointer(address, &pointer)) return Placement::unknown;
+  if (pointer.type == kUnknownMemory) return Placement::pageable;
+  return pointer.type == kHostMemory ? Placement::pinned : Placement::device;
+}
+
+int device_of_memory(std::uint64_t address) noexcept {
+  Pointer pointer;
+  return ask_of_pointer(address, &pointer) && pointer.type != kUnknownMemory ? pointer.device : kNoDevice;
+}
+
+std::uint64_t capacity_of_device(int device) noexcept {
+  if (streams.any_captured() || g_initialized_in.load(std::memory_order_relaxed) != ::getpid()) return 0;
+  int handle = 0;
+  std::size_t bytes = 0;
+  return g_device_handle.ask(&handle, device) && g_total_memory.ask(&bytes, handle) ? bytes : 0;
 }
 
 }  // namespace devsan::cuda

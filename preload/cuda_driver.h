@@ -1,5 +1,5 @@
-// What the wrappers ask the CUDA driver about a call that has just succeeded. Only functions that change nothing, leave
-// no error behind, and are allowed while a stream is being captured.
+// What is asked of the CUDA driver: the questions of cuda_questions.def, which says why each is legal where it is
+// asked.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,12 @@ enum class Placement : std::uint8_t {
   device,    // or managed
 };
 
+// The context of the calling thread, and its device: 0 and kNoDevice without one.
+struct Current {
+  std::uint64_t context = 0;
+  int device = kNoDevice;
+};
+
 // Takes the functions from the library that `function`, an entry point of the driver, belongs to. Any thread may call;
 // of several drivers in a process the last one found counts.
 void use_driver_of(const void* function) noexcept;
@@ -23,14 +29,15 @@ void use_driver_of(const void* function) noexcept;
 // What the library that `function` belongs to exports under `symbol`; null where it exports no such thing.
 void* exported_beside(const void* function, const char* symbol) noexcept;
 
-std::uint64_t current_context() noexcept;  // of the calling thread; 0 without one
-int current_device() noexcept;             // kNoDevice without one
+// After a call of the program that came back with `result` (CUresult or cudaError_t). Where it failed the device is
+// that which the context had before, if it is known.
+Current current_after(std::uint32_t result) noexcept;
 
-// `stream` as the call was given it; `per_thread` says what its default stream is.
-int device_of_stream(std::uint64_t stream, bool per_thread) noexcept;
-bool is_capturing(std::uint64_t stream, bool per_thread) noexcept;
-
-int device_of_memory(std::uint64_t address) noexcept;
+// After a successful call. Unknown while a stream of the process is being captured.
 Placement placement_of(std::uint64_t address) noexcept;
+int device_of_memory(std::uint64_t address) noexcept;
+
+// Bytes of a device's memory; 0 where that is not known, as before the first successful call and during a capture.
+std::uint64_t capacity_of_device(int device) noexcept;
 
 }  // namespace devsan::cuda

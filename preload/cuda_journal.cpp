@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/cuda_streams.h"
 #include "preload/pinned_bytes.h"
 #include "trace/clock.h"
 #include "trace/fixed_text.h"
@@ -66,6 +67,7 @@ bool Journal::start_over(std::uint64_t epoch) noexcept {
 
 bool Journal::forget_everything() noexcept {
   if (!ledger_.clear()) return false;
+  streams.clear();
   g_pinned_bytes.store(0, std::memory_order_relaxed);
   for (auto& devices : counters_) {
     for (auto& variants : devices) {

@@ -2,13 +2,15 @@
 
 #include <cstring>
 
-#include "preload/cuda_driver.h"
+#include "preload/cuda_telling.h"
 #include "trace/clock.h"
 
 namespace devsan::cuda {
 namespace {
 
-constexpr std::uint32_t kNotReady = 600;  // CUDA_ERROR_NOT_READY, cudaErrorNotReady: the answer of a query
+constexpr std::uint32_t kNotReady = 600;     // CUDA_ERROR_NOT_READY, cudaErrorNotReady: the answer of a query
+constexpr std::uint32_t kWrongThread = 908;  // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD: the capture goes on
+constexpr std::uint64_t kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr int kWordsInRegisters = 6;
 
 std::int64_t monotonic_ns() noexcept {
@@ -35,28 +37,6 @@ struct PhysicalProperties {
   std::int32_t location;
 };
 constexpr std::uint32_t kOnDevice = 1;
-
-// Where events were recorded last: a wait for one does not say. An event that has lost its place to another is of no
-// known device.
-class EventDevices {
- public:
-  void set(std::uint64_t event, int device) noexcept {
-    if (device >= 0 && device < kUnknown) place(event).store(event << 8 | static_cast<unsigned>(device));
-  }
-  int of(std::uint64_t event) noexcept {
-    const std::uint64_t word = place(event).load();
-    return word >> 8 == (event & ~std::uint64_t{0} >> 8) && word != 0 ? static_cast<int>(word & 0xFF) : kNoDevice;
-  }
-
- private:
-  static constexpr int kUnknown = 255;
-  static constexpr std::size_t kPlaces = 1024;
-  std::atomic<std::uint64_t>& place(std::uint64_t event) noexcept {
-    return places_[(event >> 4 ^ event >> 14) % kPlaces];
-  }
-  std::atomic<std::uint64_t> places_[kPlaces] = {};
-};
-constinit EventDevices g_event_devices;
 
 bool is_host(Placement placement) noexcept {
   return placement == Placement::pageable || placement == Placement::pinned;
@@ -95,6 +75,16 @@ Watched::Watched(Journal& journal, CallId id, const std::uint64_t* words, const 
   if (arguments_.shape == Shape::words) seen_.bytes = word(arguments_.bytes);
   if (call_.kind == DeviceCallKind::release) take_out_of_ledger();
   if (call_.kind == DeviceCallKind::wait || call_.kind == DeviceCallKind::copy) begun_ns_ = monotonic_ns();
+  if (call_.kind == DeviceCallKind::begin_capture) streams.capture_begins();
+  // Once it is gone, another thread may be given the same handle.
+  if (call_.kind == DeviceCallKind::destroy_stream) {
+    destroyed_ = streams.name_of(stream(), kNoDevice);
+    streams.destroyed(seen_.stream);
+  }
+  if (call_.kind == DeviceCallKind::destroy_event) {
+    destroyed_.device = streams.device_of_event(seen_.address);
+    streams.event_destroyed(seen_.address);
+  }
 }
 
 std::uint64_t Watched::word(int index) const noexcept {
@@ -109,8 +99,8 @@ std::uint64_t Watched::stored(int index) const noexcept {
   return value;
 }
 
-bool Watched::per_thread() const noexcept {
-  return call_.mode == StreamMode::ptds || call_.mode == StreamMode::ptsz;
+StreamArgument Watched::stream() const noexcept {
+  return {seen_.stream, call_.mode == StreamMode::ptds || call_.mode == StreamMode::ptsz};
 }
 
 // Before the call: once it has freed an address, another thread may be given it.
@@ -135,13 +125,15 @@ void Watched::finish(std::uint32_t result) noexcept {
   seen_.result = result;
   const bool not_ready = call_.kind == DeviceCallKind::query && result == kNotReady;
   seen_.failed = result != 0 && !not_ready;
-  seen_.context = current_context();
+  now_ = current_after(not_ready ? 0 : result);
+  seen_.context = now_.context;
   if (!seen_.failed) {
     read_result();
-    const bool captured = arguments_.stream >= 0 && !not_ready && is_capturing(seen_.stream, per_thread());
-    if (captured) seen_.flags |= trace::kCapturedCall;
+    keep_streams();
+    if (takes_part_in_capture() && !not_ready && streams.is_captured(stream())) seen_.flags |= trace::kCapturedCall;
     if (call_.kind == DeviceCallKind::copy) read_copy();
   }
+  keep_captures();
   seen_.device = find_device();
   const bool done = !seen_.failed && (seen_.flags & trace::kCapturedCall) == 0;
   if (done && (call_.kind == DeviceCallKind::wait || (call_.kind == DeviceCallKind::query && !not_ready))) {
@@ -157,6 +149,46 @@ void Watched::finish(std::uint32_t result) noexcept {
     put_back_into_ledger();
   }
   journal_.note(seen_);
+  if (done) tell_hooks(seen_, call_.kind == DeviceCallKind::destroy_stream ? destroyed_ : stream_name());
+}
+
+bool Watched::takes_part_in_capture() const noexcept {
+  return arguments_.stream >= 0 && call_.kind != DeviceCallKind::destroy_stream &&
+         call_.kind != DeviceCallKind::begin_capture && call_.kind != DeviceCallKind::end_capture;
+}
+
+StreamName Watched::stream_name() const noexcept {
+  return arguments_.stream >= 0 ? streams.name_of(stream(), now_.device) : StreamName{now_.device, 0};
+}
+
+// Of a call that succeeded.
+void Watched::keep_streams() noexcept {
+  switch (call_.kind) {
+    case DeviceCallKind::create_stream:
+      streams.created(seen_.address, now_.device,
+                      arguments_.flags >= 0 && (word(arguments_.flags) & kNonBlocking) != 0);
+      break;
+    case DeviceCallKind::record_event:
+      streams.recorded(seen_.address, stream(), stream_name().device);
+      break;
+    case DeviceCallKind::stream_wait:
+      streams.waits_for(stream(), seen_.address);
+      break;
+    default:
+      break;
+  }
+}
+
+void Watched::keep_captures() noexcept {
+  if (call_.kind == DeviceCallKind::begin_capture) {
+    if (seen_.failed) {
+      streams.capture_failed();
+    } else {
+      streams.capture_began(stream());
+    }
+  }
+  // An invalid capture is over as well.
+  if (call_.kind == DeviceCallKind::end_capture && seen_.result != kWrongThread) streams.capture_ended(stream());
 }
 
 void Watched::read_result() noexcept {
@@ -279,14 +311,16 @@ int Watched::device_of_call() const noexcept {
     case DeviceCallKind::wait:
     case DeviceCallKind::query:
       if (arguments_.context >= 0 && word(arguments_.context) != seen_.context) return kNoDevice;
-      if (arguments_.stream < 0 && arguments_.address >= 0) return g_event_devices.of(seen_.address);
+      if (arguments_.stream < 0 && arguments_.address >= 0) return streams.device_of_event(seen_.address);
       break;
+    case DeviceCallKind::destroy_event:
+    case DeviceCallKind::destroy_stream:
+      return destroyed_.device;
     default:
       break;
   }
   // What failed may have been given a stream that is none.
-  if (arguments_.stream >= 0 && !seen_.failed) return device_of_stream(seen_.stream, per_thread());
-  return current_device();
+  return arguments_.stream >= 0 && !seen_.failed ? stream_name().device : now_.device;
 }
 
 void Watched::keep_books() noexcept {
@@ -309,9 +343,6 @@ void Watched::keep_books() noexcept {
       break;
     case DeviceCallKind::retain:
       ledger.retain(seen_.address);
-      break;
-    case DeviceCallKind::record_event:
-      g_event_devices.set(seen_.address, seen_.device);
       break;
     default:
       break;

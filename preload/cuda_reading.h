@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "preload/cuda_driver.h"
 #include "preload/cuda_journal.h"
+#include "preload/cuda_streams.h"
 
 namespace devsan::cuda {
 
@@ -20,7 +22,9 @@ class Watched {
  private:
   std::uint64_t word(int index) const noexcept;
   std::uint64_t stored(int index) const noexcept;  // what the call has stored through a pointer among its arguments
-  bool per_thread() const noexcept;
+  StreamArgument stream() const noexcept;
+  StreamName stream_name() const noexcept;
+  bool takes_part_in_capture() const noexcept;
 
   void take_out_of_ledger() noexcept;
   void put_back_into_ledger() noexcept;
@@ -34,6 +38,8 @@ class Watched {
   int find_device() const noexcept;
   int device_of_call() const noexcept;
   void keep_books() noexcept;
+  void keep_streams() noexcept;
+  void keep_captures() noexcept;
   void unmap() noexcept;
 
   Journal& journal_;
@@ -43,6 +49,8 @@ class Watched {
   const std::uint64_t* stack_;
   std::int64_t begun_ns_ = 0;
   std::optional<Block> taken_;  // out of the ledger, before its memory was freed
+  StreamName destroyed_;        // the stream, or the device of the event, that the call destroys
+  Current now_;                 // when it came back
   Observation seen_;
 };
 

@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 7;
+inline constexpr std::uint32_t kHooksAbi = 8;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -39,16 +39,18 @@ struct HostAccess {
   const void* caller;  // what the stack's top holds: the caller's address, where `instruction` is a leaf function's
 };
 
-// What becomes of a device's streams, events and memory, told to the hooks by whoever sees it: the simulation, before
-// the call returns. A stream is named by its device and PyTorch's id of it, an event by an address. Any thread may
-// call.
+// What becomes of a device's streams, events and memory, told to the hooks by whoever sees it, before the call returns:
+// the simulation, or, on real devices, the wrappers of CUDA's calls. A stream is named by its device and a number: on
+// simulated devices PyTorch's id of it, on real ones what DeviceCalls::stream_of says; an event by an address. Any
+// thread may call. A device of -1 is one that is not known.
 struct DeviceWatch {
   void (*recorded)(const void* event, int device, std::int64_t stream);
   void (*destroyed)(const void* event);
+  void (*stream_destroyed)(int device, std::int64_t stream);
   void (*waits_for)(int device, std::int64_t stream, const void* event);  // the stream, not the host
-  // The host waited, or asked and heard that there is nothing to wait for.
-  void (*host_saw_event)(const void* event);
-  void (*host_saw_stream)(int device, std::int64_t stream);
+  // The host waited, or, where `waited` is false, asked and heard that there is nothing to wait for.
+  void (*host_saw_event)(const void* event, bool waited);
+  void (*host_saw_stream)(int device, std::int64_t stream, bool waited);
   void (*host_saw_device)(int device);
   // An error with this text is about to be thrown: calls of the simulation are not replaced, so nobody else sees it.
   void (*fails)(const char* message);
@@ -57,6 +59,26 @@ struct DeviceWatch {
   void (*host_accessed)(const HostAccess& access);
   // The same of pinned memory whose pages were closed (PinnedPages), and are open again: the thread goes on.
   void (*host_touched)(const void* address, bool writes);
+};
+
+// A copy between the host and a real device that a call of CUDA's made.
+struct CrossingCopy {
+  std::uint64_t number = 0;  // of the thread's copies; 0: it has made none
+  int device = -1;
+  std::int64_t stream = 0;
+  bool pending = false;  // it may be running after the call has returned
+};
+
+// What is known of CUDA's calls where devices are real. Any thread may ask; nobody waits. While a stream of the process
+// is being captured the driver is asked nothing.
+struct DeviceCalls {
+  bool (*captures)();           // whether any stream of the process is being captured
+  CrossingCopy (*last_copy)();  // of the calling thread
+  // The name of the stream of that handle (cudaStream_t, 0 the default one of `device`): its device, and its number.
+  int (*stream_of)(std::uint64_t handle, int device, std::int64_t* stream);
+  // Whether memory of the host is certainly not known to the driver. After a successful call of CUDA's on the thread.
+  bool (*pageable)(const void* address);
+  std::uint64_t (*capacity)(int device);  // bytes; 0: not known
 };
 
 // Pages of pinned memory that the host is not to touch for a while: whoever does is told of (DeviceWatch), and goes on.
@@ -90,6 +112,7 @@ struct HostServices {
   std::atomic<std::uint64_t>* pinned_bytes;
   // Where the simulation, which is loaded before the hooks, leaves what closes pages; null without one.
   std::atomic<const PinnedPages*>* pinned_pages;
+  const DeviceCalls* device_calls;
 };
 
 // One function that is replaced in the PLT and GOT slots of every loaded object. `real` must be written in the table as

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "preload/cuda_calls.h"
+#include "preload/cuda_telling.h"
 #include "preload/cuda_wrappers.h"
 #include "preload/hooks_cache.h"
 #include "preload/interpreter.h"
@@ -275,6 +276,7 @@ class Start {
       return fail_to_load(error.append(kHooksLibrary).append(" is of another version of devsan"));
     }
     if (table == nullptr) return false;
+    if (g_services.options.simulated_devices == 0) cuda::tell_through(&g_device_watch);
     g_status_at_end.store(table->status_at_end, std::memory_order_release);
     g_patcher.leave_alone(_DYNAMIC);  // our own
     g_patcher.ask_about_others(&replace_cuda_call);
@@ -361,7 +363,8 @@ void start(const TorchSighting& torch, bool importing) noexcept {
                 &g_device_watch,
                 &demand,
                 &g_pinned_bytes,
-                &g_pinned_pages};
+                &g_pinned_pages,
+                &cuda::device_calls()};
   if (!Start(torch, importing).run()) {
     set_stage(Stage::off);
     return;

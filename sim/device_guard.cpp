@@ -100,7 +100,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   void synchronizeStream(const c10::Stream& stream) const override {
     check_not_capturing();
     late_copies_saw_stream(stream);
-    if (const DeviceWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id());
+    if (const DeviceWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id(), true);
   }
   void synchronizeDevice(const c10::DeviceIndex device) const override {
     check_not_capturing();
@@ -129,7 +129,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
     check_not_capturing();
     late_copies_saw_event(event);
     const DeviceWatch* told = watch();
-    if (told != nullptr && event != nullptr) told->host_saw_event(event);
+    if (told != nullptr && event != nullptr) told->host_saw_event(event, true);
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     late_copies_forget(event);

@@ -97,7 +97,7 @@ void look_at_host(trace::MemorySample sample) noexcept {
   sample.held = runtime.host->pinned_bytes->load(std::memory_order_relaxed);
   if (curves.host == nullptr) {
     note_capacity("host", host_capacity());
-    if (runtime.host->options.simulated_devices > 0) runtime.recorder->add_run_info("simulated", "devices");
+    if (devices_are_simulated()) runtime.recorder->add_run_info("simulated", "devices");
     curves.host = runtime.recorder->add_memory_series(trace::SeriesKind::host, trace::DeviceSlot::none, curves.clock);
   }
   trace::add_sample(curves.host, sample);
@@ -107,6 +107,8 @@ void look_at_host(trace::MemorySample sample) noexcept {
 // Some releases of torch have no such question, and some allocators no answer.
 template <class Allocator>
 std::uint64_t capacity_of(Allocator& allocator, c10::DeviceIndex index) noexcept {
+  // PyTorch would make the device the current one to ask.
+  if (!devices_are_simulated()) return runtime.host->device_calls->capacity(index);
   if constexpr (requires { allocator.getMemoryInfo(index); }) {
     try {
       return allocator.getMemoryInfo(index).second;
@@ -135,6 +137,7 @@ void look_at_device(c10::DeviceAllocator& allocator, c10::DeviceIndex index, tra
 // In this order: without a guard to ask for the allocator is an error, and before the allocator is in use to count the
 // devices would start the driver, after which a forked child could not use it.
 void look_at_devices(const trace::MemorySample& sample) {
+  if (runtime.host->device_calls->captures()) return;  // some allocators ask the driver
   const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
   if (guard == nullptr) return;
   auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::DeviceType::CUDA));
@@ -209,7 +212,7 @@ DeviceBytes device_bytes(DeviceKey key) noexcept {
   try {
     const c10::Device device = device_of_key(key);
     auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
-    if (allocator == nullptr || !allocator->initialized()) return bytes;
+    if (allocator == nullptr || !allocator->initialized() || runtime.host->device_calls->captures()) return bytes;
     const c10::CachingDeviceAllocator::DeviceStats stats = allocator->getDeviceStats(device.index());
     bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
     bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);

@@ -70,17 +70,29 @@ void start_python() noexcept {
   runtime.recorder->add_notice(reason);
 }
 
+// PyTorch's allocators ask about events inside operators, and a process group's watchdog does on a thread of its own:
+// the program is none the wiser, and what they hear depends on time.
+bool is_asked_by_program() noexcept {
+  const ThreadState& state = thread_state();
+  return state.depth == 0 && (!runtime.has_python || python_thread(state) != nullptr);
+}
+
 constexpr DeviceWatch kDeviceWatch = {
     [](const void* event, int device, std::int64_t stream) {
       pending_copies.record_event(event, {device, stream});
     },
     [](const void* event) { pending_copies.forget_event(event); },
+    [](int device, std::int64_t stream) {
+      pending_copies.forget_stream({device, stream});
+    },
     [](int device, std::int64_t stream, const void* event) {
       pending_copies.wait_event({device, stream}, event);
     },
-    [](const void* event) { pending_copies.host_saw_event(event); },
-    [](int device, std::int64_t stream) {
-      pending_copies.host_saw_stream({device, stream});
+    [](const void* event, bool waited) {
+      if (waited || is_asked_by_program()) pending_copies.host_saw_event(event);
+    },
+    [](int device, std::int64_t stream, bool waited) {
+      if (waited || is_asked_by_program()) pending_copies.host_saw_stream({device, stream});
     },
     [](int device) { pending_copies.host_saw_device(device); },
     [](const char* message) { note_error(message); },

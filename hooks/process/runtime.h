@@ -35,6 +35,11 @@ struct Directories {
 extern Runtime runtime;
 extern Directories directories;
 
+// Then the simulation knows of streams, events and memory, else CUDA's calls do.
+inline bool devices_are_simulated() noexcept {
+  return runtime.host->options.simulated_devices > 0;
+}
+
 // The calling thread's PyThreadState; null where it has none.
 inline const void* python_thread(const ThreadState& state) noexcept {
   if (state.main_python != nullptr) [[likely]]

@@ -89,11 +89,14 @@ void PendingCopies::close_if_given(PendingCopy& copy, Turn& turn) noexcept {
 }
 
 PendingCopies::Stream* PendingCopies::stream_of(StreamKey key) noexcept {
+  if (!key.known()) return nullptr;
+  Stream* free = nullptr;
   for (Stream& stream : streams_) {
-    if (!stream.used) stream = {key, 0, true};
-    if (stream.key == key) return &stream;
+    if (stream.used && stream.key == key) return &stream;
+    if (free == nullptr && !stream.used) free = &stream;
   }
-  return nullptr;
+  if (free != nullptr) *free = {key, 0, true};
+  return free;
 }
 
 // Linear probing from the event's place; an old event of the same places makes room.
@@ -159,7 +162,23 @@ void PendingCopies::wait_event(StreamKey stream, const void* event) noexcept {
   if (!turn.held()) return;
   Stream* waiting = stream_of(stream);
   const Event* known = event_of(event, false);
-  if (waiting != nullptr) waiting->before |= known != nullptr ? known->before : pending();
+  const std::uint64_t before = known != nullptr ? known->before : pending();
+  if (waiting != nullptr) {
+    waiting->before |= before;
+  } else {
+    finish(before);  // whoever it is that waits, nobody is told to come too early
+  }
+}
+
+// Nobody can wait for its copies by that name any more.
+void PendingCopies::forget_stream(StreamKey stream) noexcept {
+  Turn turn(*this);
+  if (!turn.held()) return;
+  for (Stream& each : streams_) {
+    if (!each.used || each.key != stream) continue;
+    finish(each.before);
+    each = {};
+  }
 }
 
 void PendingCopies::host_saw_event(const void* event) noexcept {
@@ -183,7 +202,7 @@ void PendingCopies::host_saw_device(int device) noexcept {
   Turn turn(*this);
   if (!turn.held()) return;
   for (const Stream& stream : streams_) {
-    if (stream.used && stream.key.device == device) finish(stream.before);
+    if (stream.used && (stream.key.device == device || device < 0)) finish(stream.before);
   }
 }
 

@@ -25,8 +25,9 @@
 namespace devsan::hooks {
 
 struct StreamKey {
-  int device = 0;
+  int device = 0;  // -1: it is not known which stream
   std::int64_t stream = 0;
+  bool known() const noexcept { return device >= 0; }
   bool operator==(const StreamKey&) const = default;
 };
 
@@ -53,6 +54,7 @@ class PendingCopies {
 
   // To be called once, before the first copy: who closes pages, for as long as the process lives.
   void close_pages_by(const PinnedPages* pages) noexcept { pages_ = pages; }
+  bool closes_pages() const noexcept { return pages_ != nullptr; }
 
   // `copy` was queued on a stream.
   void queue(StreamKey on, const PendingCopy& copy) noexcept;
@@ -62,6 +64,7 @@ class PendingCopies {
   void forget_event(const void* event) noexcept;
   // What is queued on the stream from now on waits for the event.
   void wait_event(StreamKey stream, const void* event) noexcept;
+  void forget_stream(StreamKey stream) noexcept;
 
   // The host waited, or learnt without waiting that there is nothing to wait for.
   void host_saw_event(const void* event) noexcept;

@@ -56,13 +56,12 @@ class RaceSearch final : public OperandSink {
     const Access access = access_to(schema_, argument);
     if (access == Access::none) return;
     const bool writes = access == Access::write;
-    StreamKey stream;
     if (is_cpu(tensor)) {
       hit = pending_copies.hit_by_host(memory_of(tensor), writes);
       if (!hit) return;
       race = race_of_host(*hit, writes);
-    } else if (is_cuda(tensor) && current_stream(tensor, &stream)) {
-      hit = pending_copies.hit_by_stream(memory_of(tensor), stream, writes);
+    } else if (is_cuda(tensor)) {
+      hit = pending_copies.hit_by_stream(memory_of(tensor), current_stream(tensor), writes);
       if (hit) race = hit->to_host ? trace::RaceKind::stream_wrote_source : trace::RaceKind::stream_used_target;
     }
   }
@@ -78,10 +77,6 @@ class RaceSearch final : public OperandSink {
 };
 
 }  // namespace
-
-bool waits_are_seen() noexcept {
-  return runtime.host->options.simulated_devices > 0;
-}
 
 void meet_pending(ThreadState& state, trace::OperatorId op, const PendingCopy& copy, StreamKey stream,
                   const CopyEnds& ends) noexcept {
@@ -130,7 +125,8 @@ void meet_operands(ThreadState& state, trace::OperatorId op, const ArgumentsView
 void note_outside_reader(const at::Tensor& tensor) noexcept {
   ThreadState& state = thread_state();
   const c10::TensorImpl* target = implementation(tensor);
-  if (!waits_are_seen() || state.busy || !is_cpu(target) || TensorFields::storage(target) == nullptr) return;
+  if (attention.load(std::memory_order_relaxed) == 0 && !pending_copies.closes_pages()) return;
+  if (state.busy || !is_cpu(target) || TensorFields::storage(target) == nullptr) return;
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) return;
   const Extent memory = memory_of(target);
   if (const auto hit = pending_copies.hit_outside(memory)) {
@@ -143,7 +139,7 @@ void note_outside_reader(const at::Tensor& tensor) noexcept {
     };
     pending_copies.remember_outside(memory, tell_of_race(state, kRace, trace::OperatorId::none, *hit, describe));
   }
-  if (is_pinned(target)) pending_copies.give_away(begin_of(target));
+  if (pending_copies.closes_pages() && is_pinned(target)) pending_copies.give_away(begin_of(target));
 }
 
 // The simulation's own copies touch memory, too, which is an operator's doing, also on the threads that OpenMP shares a

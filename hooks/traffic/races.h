@@ -10,10 +10,6 @@
 
 namespace devsan::hooks {
 
-// On real devices a program waits by calls of the CUDA runtime, which are not followed: there a copy is never known to
-// be pending.
-bool waits_are_seen() noexcept;
-
 // The two ends of a copy.
 struct CopyEnds {
   const c10::TensorImpl* to;

@@ -3,7 +3,26 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <optional>
+
+#include "hooks/process/runtime.h"
+
 namespace devsan::hooks {
+
+namespace {
+
+// CUDA's own name of a stream. c10 looks it up and calls nothing. A torch of before 2.10 does not tell it but for the
+// default stream.
+template <class Guard>
+std::optional<std::uint64_t> handle_of(const Guard& guard, const c10::Stream& stream) {
+  if constexpr (requires { guard.getStreamNativeHandle(stream); }) {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(guard.getStreamNativeHandle(stream)));
+  } else {
+    return stream.id() == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+  }
+}
+
+}  // namespace
 
 std::uint64_t bytes_of(const c10::TensorImpl* tensor) noexcept {
   if (TensorFields::symbolic(tensor) || TensorFields::storage(tensor) == nullptr) return 0;
@@ -27,6 +46,7 @@ const void* begin_of(const c10::TensorImpl* tensor) noexcept {
 }
 
 bool is_pinned(const c10::TensorImpl* tensor) noexcept {
+  if (!devices_are_simulated()) return !runtime.host->device_calls->pageable(begin_of(tensor));
   try {
     return at::detail::getCUDAHooks().isPinnedPtr(TensorFields::storage(tensor)->data());
   } catch (...) {  // no such device any more
@@ -34,14 +54,21 @@ bool is_pinned(const c10::TensorImpl* tensor) noexcept {
   }
 }
 
-bool current_stream(const c10::TensorImpl* tensor, StreamKey* stream) noexcept {
+// While a stream is being captured its work is not carried out, and no order can be told from it.
+StreamKey current_stream(const c10::TensorImpl* tensor) noexcept {
+  constexpr StreamKey kUnknown{-1, 0};
+  const DeviceCalls& calls = *runtime.host->device_calls;
   try {
     const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
     const c10::Stream current = guard.getStream(device_of_key(TensorFields::device(tensor)));
-    *stream = {current.device_index(), current.id()};
-    return true;
+    if (devices_are_simulated()) return {current.device_index(), current.id()};
+    const auto handle = handle_of(guard, current);
+    if (!handle || calls.captures()) return kUnknown;
+    StreamKey key;
+    key.device = calls.stream_of(*handle, current.device_index(), &key.stream);
+    return key;
   } catch (...) {
-    return false;
+    return kUnknown;
   }
 }
 

@@ -28,9 +28,9 @@ std::uint64_t bytes_of(const c10::TensorImpl* tensor) noexcept;
 Extent memory_of(const c10::TensorImpl* tensor) noexcept;
 // The address where its storage begins; of a symbolic tensor there is none.
 const void* begin_of(const c10::TensorImpl* tensor) noexcept;
-// Asks PyTorch, which knows its own pinned memory and, on real devices, the driver's.
+// True as well where nobody knows.
 bool is_pinned(const c10::TensorImpl* tensor) noexcept;
-// The stream that an operator on this tensor is queued on by the calling thread. False where there is none.
-bool current_stream(const c10::TensorImpl* tensor, StreamKey* stream) noexcept;
+// The stream that an operator on this tensor is queued on by the calling thread, by the name that DeviceWatch gives it.
+StreamKey current_stream(const c10::TensorImpl* tensor) noexcept;
 
 }  // namespace devsan::hooks

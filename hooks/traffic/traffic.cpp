@@ -43,7 +43,25 @@ WatchedCall::WatchedCall(trace::OperatorId op, bool nested) noexcept
     : state_(thread_state()),
       op_(nested ? running_operator(state_) : op),
       nested_(nested),
-      watched_(state_.watching++ == 0 && !state_.busy) {}
+      watched_(state_.watching++ == 0 && !state_.busy),
+      copies_before_(watched_ ? runtime.host->device_calls->last_copy().number : 0) {}
+
+// On real devices the call of CUDA's that made the copy says on which stream it is, and whether it may be running
+// still. Where none was seen, waits are not seen either.
+void WatchedCall::remember(const PendingCopy& copy, StreamKey stream, bool asynchronous) const noexcept {
+  if (!devices_are_simulated()) {
+    const CrossingCopy made = runtime.host->device_calls->last_copy();
+    const bool seen = made.number != copies_before_;
+    if (seen && made.pending) return pending_copies.queue({made.device, made.stream}, copy);
+    if (seen) return;
+    asynchronous = false;
+  }
+  if (asynchronous) {
+    pending_copies.queue(stream, copy);
+  } else {
+    pending_copies.host_saw_stream(stream);
+  }
+}
 
 void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_blocking) const noexcept {
   const c10::TensorImpl* target = implementation(to);
@@ -56,8 +74,7 @@ void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_
   if (bytes == 0 || bytes_of(target) == 0) return;
   const c10::TensorImpl* host = to_host ? target : source;
   const c10::TensorImpl* device = to_host ? source : target;
-  StreamKey stream;
-  if (!current_stream(device, &stream)) return;
+  const StreamKey stream = current_stream(device);
 
   const bool asked = non_blocking && can_be_asynchronous(schema_of(op_));
   const bool pinned = non_blocking && is_pinned(host);
@@ -80,17 +97,11 @@ void WatchedCall::copied(const at::Tensor& to, const at::Tensor& from, bool non_
       operands.records()[to_host ? 0 : operands.records().size() - 1].flags |= trace::kPinned;
     }
   });
-  if (non_blocking && pinned) {
-    if (waits_are_seen()) pending_copies.queue(stream, copy);
-  } else {
-    pending_copies.host_saw_stream(stream);
-  }
+  remember(copy, stream, non_blocking && pinned);
 }
 
 trace::TrafficPayload* WatchedCall::count_wait(const c10::TensorImpl* tensor, std::uint64_t bytes) const noexcept {
-  StreamKey stream;
-  if (!current_stream(tensor, &stream)) return nullptr;
-  pending_copies.host_saw_stream(stream);
+  pending_copies.host_saw_stream(current_stream(tensor));
   Event event;
   event.kind = trace::TrafficKind::wait;
   event.op = op_;

@@ -63,11 +63,13 @@ class WatchedCall {
 
  private:
   trace::TrafficPayload* count_wait(const c10::TensorImpl* tensor, std::uint64_t bytes) const noexcept;
+  void remember(const PendingCopy& copy, StreamKey stream, bool asynchronous) const noexcept;
 
   ThreadState& state_;
   const trace::OperatorId op_;  // the outermost one
   const bool nested_;
-  const bool watched_;  // not inside another watched operator, nor inside devsan's own work
+  const bool watched_;                 // not inside another watched operator, nor inside devsan's own work
+  const std::uint64_t copies_before_;  // CUDA's calls that the thread had copied by
 };
 
 template <Watch watch, class First, class... Rest>

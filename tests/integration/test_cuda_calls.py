@@ -38,12 +38,23 @@ class Cuda:
                                f"-Wl,-z,{way.split('-')[1]}", *self.link_torch, f"-L{self.folder}", "-l:libcuda.so.1",
                                "-lpthread")
 
-    def plain(self, *command):
-        return self.preload.plain(*command, env={"LD_LIBRARY_PATH": str(self.folder)})
+    def environment(self, name):
+        """Errors that the driver returned are written to a file of that name."""
+        return {"LD_LIBRARY_PATH": str(self.folder), "CUDA_LOG_FILE": str(self.error_log(name))}
 
-    def run(self, *command, **settings):
+    def error_log(self, name):
+        return self.preload.folder.parent / f"errors-{name}"
+
+    def errors(self, name):
+        log = self.error_log(name)
+        return log.read_text().splitlines() if log.exists() else []
+
+    def plain(self, *command):
+        return self.preload.plain(*command, env=self.environment("plain"))
+
+    def run(self, *command, env=None, **settings):
         """The program with devsan: what it printed, and what its traces tell, by process in the order of their start."""
-        done = self.preload.run(*command, env={"LD_LIBRARY_PATH": str(self.folder)}, **settings)
+        done = self.preload.run(*command, env=self.environment("devsan") | (env or {}), **settings)
         assert done.status == 0, done
         report = view(self.devsan, self.preload.traces()[0].parent)
         assert report["damage"] == []
@@ -55,8 +66,15 @@ class Cuda:
         assert plain.status == 0, plain
         done, processes = self.run(*command)
         assert done == plain
+        assert self.errors("devsan") == self.errors("plain")
         assert len(processes) == 1
         return processes[0]
+
+    def told(self, *command):
+        """What the hooks are told while the program runs."""
+        file = self.preload.folder.parent / "told"
+        self.run(*command, env={"TOLD_FILE": str(file)})
+        return file.read_text().splitlines()
 
 
 @pytest.fixture
@@ -204,6 +222,41 @@ def test_what_is_captured_is_not_carried_out(cuda):
                        ("cuMemcpyDtoHAsync_v2", 0), ("cuEventRecord", 0)]:
         numbers = counted(seen, call)
         assert (numbers["count"], numbers["captured"], numbers["waits"]) == (done, 1, 0), call
+
+
+def test_a_capture_stays_valid_whichever_thread_works_on_its_streams(cuda):
+    """Streams take part in a capture by events; their devices are known where the calling thread has no context."""
+    seen = cuda.same_and_seen(cuda.driver_program("symbol"), "symbol", "captures")
+    assert cuda.errors("plain") == []
+    for call, done, captured in [("cuMemcpyHtoDAsync_v2", 6, 3), ("cuMemcpyDtoHAsync_v2", 0, 3),
+                                 ("cuStreamWaitEvent", 0, 6), ("cuEventRecord", 0, 6), ("cuMemAllocAsync", 3, 0)]:
+        numbers = counted(seen, call)
+        assert (numbers["count"], numbers["captured"]) == (done, captured), call
+    assert {entry["device"] for entry in last(seen, "cuEventRecord")} == {"cuda:1"}
+    assert {entry["device"] for entry in last(seen, "cuMemAllocAsync")} == {"cuda:0"}
+
+
+def test_a_capture_that_failed_is_over(cuda):
+    seen = cuda.same_and_seen(cuda.driver_program("symbol"), "symbol", "invalid-capture")
+    assert len(cuda.errors("plain")) == 3  # the program's own
+    copy, = (entry for entry in seen["calls"] if entry["call"] == "cuMemcpyDtoHAsync_v2")
+    assert (copy["captured"], copy["pageable"], copy["waits"]) == (0, True, 1)
+
+
+def test_a_driver_that_serves_nobody_is_asked_nothing(cuda):
+    seen = cuda.same_and_seen(cuda.driver_program("symbol"), "symbol", "refused")
+    assert len(cuda.errors("plain")) == 4  # the program's own calls
+    assert counted(seen, "cuMemFree_v2")["failed"] == 2
+
+
+def test_hooks_are_told_what_becomes_of_streams_and_events(cuda):
+    """Those of a device that is not current by their own device, blocking ones as the default stream, captured ones not."""
+    told = cuda.told(cuda.driver_program("symbol"), "symbol", "streams")
+    own, far = "cuda:0 5000", "cuda:2 5020"
+    assert told == [f"recorded 0x7100 {own}", f"waits-for {far} 0x7100", "recorded 0x7200 cuda:0 0",
+                    "waits-for cuda:2 0 0x7200", "asked 0x7100", "waited 0x7200", f"asked {own}", f"waited {far}",
+                    "waited cuda:0 0", "waited cuda:2 0", f"waited {far}", "waited cuda:2", "destroyed 0x7100",
+                    f"stream-destroyed {own}", "waited cuda:2"]
 
 
 def test_calls_that_fail_return_what_they_returned_and_change_no_books(cuda):

@@ -26,14 +26,12 @@ static int (*p_cuDevicePrimaryCtxRetain)(Context*, int);
 static int (*p_cuCtxSetCurrent)(Context);
 static void (*p_fake_fail)(const char*, int);
 static unsigned long (*p_fake_entered)(const char*);
-static Stream (*p_fake_stream)(void);
-static void (*p_fake_capture)(Stream, int);
+static void (*p_fake_refuse)(int);
 #define cuDevicePrimaryCtxRetain p_cuDevicePrimaryCtxRetain
 #define cuCtxSetCurrent p_cuCtxSetCurrent
 #define fake_fail p_fake_fail
 #define fake_entered p_fake_entered
-#define fake_stream p_fake_stream
-#define fake_capture p_fake_capture
+#define fake_refuse p_fake_refuse
 #endif
 
 static int show(const char* what, int result) {
@@ -46,6 +44,12 @@ static void use_device(int device) {
   Context context;
   cuDevicePrimaryCtxRetain(&context, device);
   cuCtxSetCurrent(context);
+}
+
+static Stream new_stream(unsigned flags) {
+  Stream stream = 0;
+  DRIVER(cuStreamCreate)(&stream, flags);
+  return stream;
 }
 
 /* ---- scenarios */
@@ -75,7 +79,7 @@ static void copies(void) {
   void* pinned = NULL;
   Address memory = 0;
   use_device(1);
-  Stream stream = fake_stream();
+  Stream stream = new_stream(0);
   DRIVER(cuMemAlloc_v2)(&memory, 4096);
   DRIVER(cuMemHostAlloc)(&pinned, 4096, 0);
   SHOW(cuMemcpyHtoD_v2, memory, pageable, 10);
@@ -98,7 +102,7 @@ static void copies(void) {
 
 static void waits(void) {
   use_device(0);
-  Stream stream = fake_stream();
+  Stream stream = new_stream(0);
   char event[2];
   SHOW(cuEventRecord, event, stream);
   SHOW(cuStreamWaitEvent, stream, event, 0);
@@ -137,7 +141,7 @@ static void virtual_memory(void) {
 static void pools(void) {
   Address own = 0, other = 0, captured = 0;
   use_device(0);
-  Stream stream = fake_stream();
+  Stream stream = new_stream(0);
   SHOW(cuMemAllocAsync, &own, 1000, stream);
   SHOW(cuMemAllocFromPoolAsync, &other, 2000, 2, stream); /* another device's pool */
   use_device(1);
@@ -150,17 +154,143 @@ static void capture(void) {
   char event[2];
   char* pinned = NULL;
   use_device(0);
-  Stream stream = fake_stream();
+  Stream stream = new_stream(0);
   DRIVER(cuMemHostAlloc)((void**)&pinned, 64, 0);
   DRIVER(cuMemAllocAsync)(&memory, 512, stream);
-  fake_capture(stream, 1);
+  void* graph = NULL;
+  SHOW(cuStreamBeginCapture_v2, stream, CAPTURE_GLOBAL);
   SHOW(cuMemAllocAsync, &in_graph, 1024, stream);
   SHOW(cuMemFreeAsync, memory, stream);
   SHOW(cuMemcpyHtoDAsync_v2, memory, pinned, 32, stream);
   SHOW(cuMemcpyDtoHAsync_v2, event, memory, 1, stream); /* pageable, but nobody waits for a node of a graph */
   SHOW(cuEventRecord, event, stream);
-  fake_capture(stream, 0);
+  SHOW(cuStreamEndCapture, stream, &graph);
   SHOW(cuMemFreeAsync, memory, stream);
+}
+
+/* As autograd's threads do: they use a stream that is being captured, by its handle, and have no context of their own.
+ */
+static struct {
+  Stream stream, joined;
+  Address memory;
+  char *pinned, *event, *joining;
+} graph_work;
+
+static void* work_without_context(void* unused) {
+  SHOW(cuMemcpyHtoDAsync_v2, graph_work.memory, graph_work.pinned, 32, graph_work.stream);
+  SHOW(cuEventRecord, graph_work.event, graph_work.stream);
+  SHOW(cuStreamWaitEvent, graph_work.joined, graph_work.event, 0);
+  SHOW(cuMemcpyDtoHAsync_v2, graph_work.pinned, graph_work.memory, 16, graph_work.joined);
+  SHOW(cuEventRecord, graph_work.joining, graph_work.joined);
+  SHOW(cuStreamWaitEvent, graph_work.stream, graph_work.joining, 0);
+  return NULL;
+}
+
+static void capture_on_thread(int mode) {
+  pthread_t thread;
+  static char events[2];
+  void* graph = NULL;
+  use_device(1);
+  graph_work.stream = new_stream(NON_BLOCKING);
+  graph_work.joined = new_stream(NON_BLOCKING);
+  graph_work.event = &events[0];
+  graph_work.joining = &events[1];
+  DRIVER(cuMemAlloc_v2)(&graph_work.memory, 4096);
+  DRIVER(cuMemHostAlloc)((void**)&graph_work.pinned, 4096, 0);
+  SHOW(cuStreamBeginCapture_v2, graph_work.stream, mode);
+  pthread_create(&thread, NULL, work_without_context, NULL);
+  pthread_join(thread, NULL);
+  use_device(0); /* work of another device meanwhile, which the capture allows */
+  Address other = 0;
+  Stream stream = new_stream(NON_BLOCKING);
+  SHOW(cuMemAllocAsync, &other, 64, stream);
+  SHOW(cuMemcpyHtoDAsync_v2, other, graph_work.pinned, 8, stream);
+  SHOW(cuStreamSynchronize, stream);
+  use_device(1);
+  SHOW(cuStreamEndCapture, graph_work.stream, &graph);
+  printf("graph: %d\n", graph != NULL);
+  SHOW(cuMemcpyHtoDAsync_v2, graph_work.memory, graph_work.pinned, 64, graph_work.joined);
+  SHOW(cuStreamSynchronize, graph_work.joined);
+}
+
+static void captures(void) {
+  capture_on_thread(CAPTURE_GLOBAL);
+  capture_on_thread(CAPTURE_THREAD_LOCAL);
+  capture_on_thread(CAPTURE_RELAXED);
+}
+
+/* A capture that the program itself makes invalid is over once it has been ended, and so is one that never began. */
+static void invalid_capture(void) {
+  void* graph = NULL;
+  char* pinned = NULL;
+  char pageable[8];
+  Address memory = 0;
+  use_device(0);
+  Stream stream = new_stream(NON_BLOCKING);
+  DRIVER(cuMemAlloc_v2)(&memory, 4096);
+  SHOW(cuStreamBeginCapture_v2, 0, CAPTURE_GLOBAL);
+  SHOW(cuStreamBeginCapture_v2, stream, CAPTURE_GLOBAL);
+  SHOW(cuStreamSynchronize, stream);
+  SHOW(cuStreamEndCapture, stream, &graph);
+  SHOW(cuMemcpyDtoHAsync_v2, pageable, memory, 8, stream);
+}
+
+static void* allocate_without_context(void* unused) {
+  Address memory = 0;
+  SHOW(cuMemAlloc_v2, &memory, 100);
+  SHOW(cuStreamSynchronize, 0);
+  return NULL;
+}
+
+/* Calls of which the driver refuses to serve any: by a thread without a context, before it is initialised, and when it
+   is gone. */
+static void refused(void) {
+  pthread_t thread;
+  Address memory = 0;
+  use_device(0);
+  SHOW(cuMemAlloc_v2, &memory, 100);
+  pthread_create(&thread, NULL, allocate_without_context, NULL);
+  pthread_join(thread, NULL);
+  fake_refuse(NOT_INITIALIZED);
+  SHOW(cuMemFree_v2, memory);
+  fake_refuse(DEINITIALIZED);
+  SHOW(cuMemFree_v2, memory);
+  SHOW(cuStreamSynchronize, 0);
+}
+
+/* What becomes of streams and events. */
+static void streams(void) {
+  char* pinned = NULL;
+  Address memory = 0;
+  void* graph = NULL;
+  const Event event = (Event)0x7100, other = (Event)0x7200;
+  use_device(0);
+  const Stream own = new_stream(NON_BLOCKING), blocking = new_stream(0);
+  use_device(2);
+  const Stream far = new_stream(NON_BLOCKING);
+  DRIVER(cuMemAlloc_v2)(&memory, 4096);
+  DRIVER(cuMemHostAlloc)((void**)&pinned, 4096, 0);
+  SHOW(cuMemcpyHtoDAsync_v2, memory, pinned, 8, own);
+  SHOW(cuEventRecord, event, own); /* of a device that is not the current one */
+  SHOW(cuStreamWaitEvent, far, event, 0);
+  SHOW(cuEventRecord, other, blocking);
+  SHOW(cuStreamWaitEvent, 0, other, 0);
+  fake_fail("cuEventQuery", NOT_READY);
+  SHOW(cuEventQuery, event);
+  SHOW(cuEventQuery, event);
+  SHOW(cuEventSynchronize, other);
+  SHOW(cuStreamQuery, own);
+  SHOW(cuStreamSynchronize, far);
+  SHOW(cuStreamSynchronize, blocking);
+  SHOW(cuMemcpyDtoH_v2, pinned, memory, 8);
+  SHOW(cuLaunchHostFunc, far, NULL, NULL);
+  SHOW(cuStreamBeginCapture_v2, far, CAPTURE_RELAXED);
+  SHOW(cuEventRecord, event, far); /* into the graph */
+  SHOW(cuStreamEndCapture, far, &graph);
+  SHOW(cuCtxSynchronize);
+  SHOW(cuEventDestroy_v2, event);
+  SHOW(cuStreamDestroy_v2, own);
+  SHOW(cuMemFree_v2, memory);
 }
 
 static void failures(void) {
@@ -305,8 +435,7 @@ static void find_functions(const char* way) {
   cuCtxSetCurrent = dlsym(driver, "cuCtxSetCurrent");
   fake_fail = dlsym(driver, "fake_fail");
   fake_entered = dlsym(driver, "fake_entered");
-  fake_stream = dlsym(driver, "fake_stream");
-  fake_capture = dlsym(driver, "fake_capture");
+  fake_refuse = dlsym(driver, "fake_refuse");
 }
 
 /* Away and here again, many times: a driver that is gone leaves room for the next. */
@@ -352,6 +481,10 @@ int main(int argc, char** argv) {
     if (!strcmp(argv[i], "virtual")) virtual_memory();
     if (!strcmp(argv[i], "pools")) pools();
     if (!strcmp(argv[i], "capture")) capture();
+    if (!strcmp(argv[i], "captures")) captures();
+    if (!strcmp(argv[i], "invalid-capture")) invalid_capture();
+    if (!strcmp(argv[i], "refused")) refused();
+    if (!strcmp(argv[i], "streams")) streams();
     if (!strcmp(argv[i], "failures")) failures();
     if (!strcmp(argv[i], "threads")) threads();
     if (!strcmp(argv[i], "fork")) forks();

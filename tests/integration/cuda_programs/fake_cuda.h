@@ -29,7 +29,25 @@ typedef struct {
   size_t target_pitch, width, height;
 } Copy2d;
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600 };
+enum {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  NOT_INITIALIZED = 3,
+  DEINITIALIZED = 4,
+  INVALID_CONTEXT = 201,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
+  CAPTURE_UNMATCHED = 903,
+  CAPTURE_IMPLICIT = 906,
+  CAPTURED_EVENT = 907,
+  NON_BLOCKING = 1, /* of a stream that is made */
+  CAPTURE_GLOBAL = 0,
+  CAPTURE_THREAD_LOCAL = 1,
+  CAPTURE_RELAXED = 2,
+};
 
 /* Every function that a program can reach: result, name, parameters, names of the parameters. */
 #define FAKE_CALLS(X)                                                                                                 \
@@ -75,7 +93,13 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_R
   X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags), (stream, event, flags))                          \
   X(cuEventRecord, (Event event, Stream stream), (event, stream))                                                     \
   X(cuEventSynchronize, (Event event), (event))                                                                       \
-  X(cuEventQuery, (Event event), (event))
+  X(cuEventQuery, (Event event), (event))                                                                             \
+  X(cuEventDestroy_v2, (Event event), (event))                                                                        \
+  X(cuStreamCreate, (Stream * out, unsigned flags), (out, flags))                                                     \
+  X(cuStreamDestroy_v2, (Stream stream), (stream))                                                                    \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode), (stream, mode))                                               \
+  X(cuStreamEndCapture, (Stream stream, void** graph), (stream, graph))                                               \
+  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* data), (stream, function, data))
 
 /* What programs use beside them, and what is not in devsan's list. */
 int cuInit(unsigned flags);
@@ -88,6 +112,5 @@ int cuGetProcAddress_v2(const char* name, void** out, int version, uint64_t flag
 void fake_fail(const char* name, int result);
 /* How often the function itself was entered. */
 unsigned long fake_entered(const char* name);
-/* A stream of the current device; `capturing` is whether it is being captured. */
-Stream fake_stream(void);
-void fake_capture(Stream stream, int capturing);
+/* From now on every function gives that result and does nothing, as before cuInit(), in a forked child, or at exit. */
+void fake_refuse(int result);

@@ -16,6 +16,7 @@ static void* entry(const char* name) {
   if (get_entry(name, &function, 12040, 0, NULL) != SUCCESS) abort();
   return function;
 }
+#define DRIVER(name, parameters) ((int(*) parameters)entry(name))
 
 static int entered; /* of this runtime, when there are two */
 int runtime_entered(void) {
@@ -24,23 +25,51 @@ int runtime_entered(void) {
 
 int cudaMalloc(void** out, size_t bytes) {
   ++entered;
-  return ((int (*)(void**, size_t))entry("cuMemAlloc"))(out, bytes);
+  return DRIVER("cuMemAlloc", (void**, size_t))(out, bytes);
 }
 int cudaFree(void* address) {
-  return ((int (*)(void*))entry("cuMemFree"))(address);
+  return DRIVER("cuMemFree", (void*))(address);
 }
 int cudaHostAlloc(void** out, size_t bytes, unsigned flags) {
-  return ((int (*)(void**, size_t, unsigned))entry("cuMemHostAlloc"))(out, bytes, flags);
+  return DRIVER("cuMemHostAlloc", (void**, size_t, unsigned))(out, bytes, flags);
 }
 int cudaFreeHost(void* address) {
-  return ((int (*)(void*))entry("cuMemFreeHost"))(address);
+  return DRIVER("cuMemFreeHost", (void*))(address);
 }
 int cudaMemcpy(void* target, const void* source, size_t bytes, int kind) {
-  if (kind == 1) return ((int (*)(void*, const void*, size_t))entry("cuMemcpyHtoD"))(target, source, bytes);
-  return ((int (*)(void*, const void*, size_t))entry("cuMemcpyDtoH"))(target, source, bytes);
+  if (kind == 1) return DRIVER("cuMemcpyHtoD", (void*, const void*, size_t))(target, source, bytes);
+  return DRIVER("cuMemcpyDtoH", (void*, const void*, size_t))(target, source, bytes);
+}
+int cudaMemcpyAsync(void* target, const void* source, size_t bytes, int kind, Stream stream) {
+  const char* const name = kind == 1 ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync";
+  return DRIVER(name, (void*, const void*, size_t, Stream))(target, source, bytes, stream);
 }
 int cudaDeviceSynchronize(void) {
-  return ((int (*)(void))entry("cuCtxSynchronize"))();
+  return DRIVER("cuCtxSynchronize", (void))();
+}
+int cudaStreamCreateWithPriority(Stream* out, unsigned flags, int priority) {
+  return DRIVER("cuStreamCreate", (Stream*, unsigned))(out, flags);
+}
+int cudaStreamSynchronize(Stream stream) {
+  return DRIVER("cuStreamSynchronize", (Stream))(stream);
+}
+int cudaStreamWaitEvent(Stream stream, Event event, unsigned flags) {
+  return DRIVER("cuStreamWaitEvent", (Stream, Event, unsigned))(stream, event, flags);
+}
+int cudaStreamBeginCapture(Stream stream, int mode) {
+  return DRIVER("cuStreamBeginCapture", (Stream, int))(stream, mode);
+}
+int cudaStreamEndCapture(Stream stream, void** graph) {
+  return DRIVER("cuStreamEndCapture", (Stream, void**))(stream, graph);
+}
+int cudaEventRecord(Event event, Stream stream) {
+  return DRIVER("cuEventRecord", (Event, Stream))(event, stream);
+}
+int cudaEventSynchronize(Event event) {
+  return DRIVER("cuEventSynchronize", (Event))(event);
+}
+int cudaEventQuery(Event event) {
+  return DRIVER("cuEventQuery", (Event))(event);
 }
 
 void use_device(int device) { /* cudaSetDevice, as far as it is needed here */

@@ -1,13 +1,16 @@
-/* libcuda.so.1 for machines without a GPU: keeps books, copies nothing. Errors are made on demand. */
+/* libcuda.so.1 for machines without a GPU: keeps books, copies nothing. Errors are made on demand, and written to
+   CUDA_LOG_FILE. While a stream is being captured it refuses what the driver refuses, or does not promise to allow, and
+   the capture is invalid from then on. */
 #include "fake_cuda.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { DEVICES = 4, FAILURES = 16, STREAMS = 64, PINNED = 4096 };
+enum { DEVICES = 4, FAILURES = 16, STREAMS = 64, PINNED = 4096, CAPTURES = 64, EVENTS = 64 };
 
 static __thread Context current;
 static char contexts[DEVICES];
@@ -17,8 +20,18 @@ static struct {
   const char* name;
   int result;
 } failures[FAILURES];
-static struct { int device, capturing; } streams[STREAMS];
+static struct {
+  int device, blocking;
+  int capture; /* the number of the capture that it takes part in; 0: none */
+} streams[STREAMS];
 static int stream_count;
+static struct { int origin, mode, invalid; } captures[CAPTURES]; /* number 0 is none */
+static int capture_count;
+static struct {
+  Event event;
+  int capture;
+} recorded[EVENTS];
+static int refusal;
 static struct {
   char* begin;
   size_t bytes;
@@ -36,17 +49,36 @@ static struct {
 #undef NAME
 };
 
+/* As the driver does, of whatever it does not do. */
+static int give(const char* name, int result) {
+  const char* log = getenv("CUDA_LOG_FILE");
+  FILE* file = result != SUCCESS && result != NOT_READY && log != NULL ? fopen(log, "a") : NULL;
+  if (file == NULL) return result;
+  fprintf(file, "Returning %d from %s\n", result, name);
+  fclose(file);
+  return result;
+}
+
 static int begin(const char* name) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
     if (!strcmp(calls[i].name, name)) __atomic_add_fetch(&calls[i].entered, 1, __ATOMIC_RELAXED);
   }
+  if (refusal != SUCCESS) return give(name, refusal);
   for (int i = 0; i < FAILURES; ++i) {
     if (failures[i].name != NULL && !strcmp(failures[i].name, name)) {
       failures[i].name = NULL;
-      return failures[i].result;
+      return give(name, failures[i].result);
     }
   }
   return SUCCESS;
+}
+
+#define BEGIN(name)                \
+  const int failed = begin(#name); \
+  if (failed != SUCCESS) return failed
+
+EXPORT void fake_refuse(int result) {
+  refusal = result;
 }
 
 EXPORT void fake_fail(const char* name, int result) {
@@ -75,7 +107,7 @@ static Address base_of(int device) {
 }
 
 static int new_address(Address* out, int device, size_t bytes) {
-  if (device < 0) return 201; /* CUDA_ERROR_INVALID_CONTEXT */
+  if (device < 0) return give("an allocation", INVALID_CONTEXT);
   *out = base_of(device) + __atomic_fetch_add(&next_address[device], (bytes + 4095) & ~4095ul, __ATOMIC_RELAXED) + 4096;
   return SUCCESS;
 }
@@ -92,32 +124,134 @@ EXPORT int cuCtxSetCurrent(Context context) {
   return SUCCESS;
 }
 EXPORT int cuCtxGetCurrent(Context* out) {
+  BEGIN(cuCtxGetCurrent);
   *out = current;
   return SUCCESS;
 }
 EXPORT int cuCtxGetDevice(int* out) {
+  BEGIN(cuCtxGetDevice);
   *out = device_of_context();
-  return current == NULL ? 201 : SUCCESS;
+  return give("cuCtxGetDevice", current == NULL ? INVALID_CONTEXT : SUCCESS);
+}
+EXPORT int cuDeviceGet(int* out, int ordinal) {
+  BEGIN(cuDeviceGet);
+  *out = ordinal;
+  return SUCCESS;
 }
 
-EXPORT Stream fake_stream(void) {
-  streams[stream_count].device = device_of_context();
-  return 0x5000 + 16ul * (Stream)stream_count++;
-}
+/* ---- captures */
+
 static int index_of(Stream stream) {
   const uint64_t index = (stream - 0x5000) / 16;
   return stream >= 0x5000 && index < STREAMS ? (int)index : -1;
 }
-EXPORT void fake_capture(Stream stream, int capturing) {
-  streams[index_of(stream)].capturing = capturing;
+static int capture_of(Stream stream) {
+  return index_of(stream) >= 0 ? streams[index_of(stream)].capture : 0;
 }
-EXPORT int cuStreamIsCapturing(Stream stream, int* out) {
-  if (stream == 0) abort(); /* the legacy stream, which must not be asked about */
-  *out = index_of(stream) >= 0 && streams[index_of(stream)].capturing;
+static int* capture_of_event(Event event, int make) {
+  for (int i = 0; i < EVENTS; ++i) {
+    if (recorded[i].event == event) return &recorded[i].capture;
+    if (recorded[i].event != NULL || !make) continue;
+    recorded[i].event = event;
+    return &recorded[i].capture;
+  }
+  return NULL;
+}
+static int invalidate(const char* name, int capture, int result) {
+  if (captures[capture].invalid) result = CAPTURE_INVALIDATED;
+  captures[capture].invalid = 1;
+  return give(name, result);
+}
+
+/* Work for a stream. None may go to the legacy stream while one that waits for it is being captured. */
+static int queue(const char* name, Stream stream) {
+  const int capture = capture_of(stream);
+  if (capture != 0 && captures[capture].invalid) return give(name, CAPTURE_INVALIDATED);
+  for (int i = 0; i < stream_count && (stream == 0 || stream == 1); ++i) {
+    if (streams[i].capture != 0 && streams[i].blocking) return invalidate(name, streams[i].capture, CAPTURE_IMPLICIT);
+  }
   return SUCCESS;
 }
+/* A question about a stream, or a wait for it, that a capture does not allow. */
+static int refuse_captured(const char* name, Stream stream) {
+  const int capture = capture_of(stream);
+  return capture == 0 ? SUCCESS : invalidate(name, capture, CAPTURE_UNSUPPORTED);
+}
+/* What may wait for a device, or is not promised to be safe: not while there is a capture of the global mode. */
+static int refuse_unsafe(const char* name) {
+  for (int i = 1; i <= capture_count; ++i) {
+    if (captures[i].origin >= 0 && captures[i].mode == CAPTURE_GLOBAL) return invalidate(name, i, CAPTURE_UNSUPPORTED);
+  }
+  return SUCCESS;
+}
+#define CHECK(call)                         \
+  do {                                      \
+    const int refused = call;               \
+    if (refused != SUCCESS) return refused; \
+  } while (0)
+
+EXPORT int cuStreamCreate(Stream* out, unsigned flags) {
+  BEGIN(cuStreamCreate);
+  if (current == NULL) return give("cuStreamCreate", INVALID_CONTEXT);
+  const int index = stream_count++;
+  streams[index].device = device_of_context();
+  streams[index].blocking = (flags & NON_BLOCKING) == 0;
+  *out = 0x5000 + 16ul * (Stream)index;
+  return SUCCESS;
+}
+EXPORT int cuStreamDestroy_v2(Stream stream) {
+  BEGIN(cuStreamDestroy_v2);
+  return SUCCESS;
+}
+EXPORT int cuStreamBeginCapture_v2(Stream stream, int mode) {
+  BEGIN(cuStreamBeginCapture_v2);
+  if (index_of(stream) < 0) return give("cuStreamBeginCapture_v2", CAPTURE_UNSUPPORTED);
+  captures[++capture_count].mode = mode;
+  captures[capture_count].origin = index_of(stream);
+  streams[index_of(stream)].capture = capture_count;
+  return SUCCESS;
+}
+EXPORT int cuStreamEndCapture(Stream stream, void** graph) {
+  BEGIN(cuStreamEndCapture);
+  const int capture = capture_of(stream);
+  if (capture == 0 || captures[capture].origin != index_of(stream))
+    return give("cuStreamEndCapture", CAPTURE_UNMATCHED);
+  for (int i = 0; i < stream_count; ++i) {
+    if (streams[i].capture == capture) streams[i].capture = 0;
+  }
+  for (int i = 0; i < EVENTS; ++i) {
+    if (recorded[i].capture == capture) recorded[i].capture = 0;
+  }
+  captures[capture].origin = -1;
+  *graph = captures[capture].invalid ? NULL : &captures[capture];
+  return give("cuStreamEndCapture", captures[capture].invalid ? CAPTURE_INVALIDATED : SUCCESS);
+}
+EXPORT int cuStreamIsCapturing(Stream stream, int* out) {
+  BEGIN(cuStreamIsCapturing);
+  if (stream == 0) return give("cuStreamIsCapturing", CAPTURE_IMPLICIT);
+  *out = capture_of(stream) != 0;
+  return SUCCESS;
+}
+/* On a thread without a context a stream that is being captured must not be asked where it is. */
+static int ask_where(const char* name, Stream stream) {
+  return current == NULL ? refuse_captured(name, stream) : queue(name, stream);
+}
 EXPORT int cuStreamGetDevice(Stream stream, int* out) {
+  BEGIN(cuStreamGetDevice);
+  CHECK(ask_where("cuStreamGetDevice", stream));
   *out = index_of(stream) >= 0 ? streams[index_of(stream)].device : device_of_context();
+  return SUCCESS;
+}
+EXPORT int cuStreamGetCtx(Stream stream, Context* out) {
+  BEGIN(cuStreamGetCtx);
+  CHECK(ask_where("cuStreamGetCtx", stream));
+  *out = index_of(stream) >= 0 ? &contexts[streams[index_of(stream)].device] : current;
+  return SUCCESS;
+}
+EXPORT int cuDeviceTotalMem_v2(size_t* out, int device) {
+  BEGIN(cuDeviceTotalMem_v2);
+  CHECK(refuse_unsafe("cuDeviceTotalMem_v2"));
+  *out = (size_t)8 << 30;
   return SUCCESS;
 }
 
@@ -146,7 +280,7 @@ static int unpin(void* address) {
   return index >= 0 ? SUCCESS : INVALID_VALUE;
 }
 
-EXPORT int cuPointerGetAttribute(void* out, int attribute, Address address) {
+static int attribute_of(void* out, int attribute, Address address) {
   const long device = (long)(address >> 40) - 0x50;
   const int on_device = device >= 0 && device < DEVICES;
   if (attribute == 2) {
@@ -159,40 +293,49 @@ EXPORT int cuPointerGetAttribute(void* out, int attribute, Address address) {
   return SUCCESS;
 }
 
+EXPORT int cuPointerGetAttribute(void* out, int attribute, Address address) {
+  BEGIN(cuPointerGetAttribute);
+  CHECK(refuse_unsafe("cuPointerGetAttribute"));
+  return give("cuPointerGetAttribute", attribute_of(out, attribute, address));
+}
+
 /* As in the driver: unlike the one above it knows no invalid address. */
 EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** out, Address address) {
+  BEGIN(cuPointerGetAttributes);
+  CHECK(refuse_unsafe("cuPointerGetAttributes"));
   for (unsigned i = 0; i < count; ++i) {
     *(unsigned*)out[i] = 0;
-    cuPointerGetAttribute(out[i], attributes[i], address);
+    attribute_of(out[i], attributes[i], address);
   }
   return SUCCESS;
 }
 
 /* ---- the calls themselves */
 
-#define BEGIN(name)                \
-  const int failed = begin(#name); \
-  if (failed != SUCCESS) return failed
-
 EXPORT int cuMemAlloc_v2(Address* out, size_t bytes) {
   BEGIN(cuMemAlloc_v2);
+  CHECK(refuse_unsafe("cuMemAlloc_v2"));
   return new_address(out, device_of_context(), bytes);
 }
 EXPORT int cuMemFree_v2(Address address) {
   BEGIN(cuMemFree_v2);
+  CHECK(refuse_unsafe("cuMemFree_v2"));
   return SUCCESS;
 }
 EXPORT int cuMemAllocPitch_v2(Address* out, size_t* pitch, size_t width, size_t rows, unsigned element) {
   BEGIN(cuMemAllocPitch_v2);
+  CHECK(refuse_unsafe("cuMemAllocPitch_v2"));
   *pitch = (width + 511) & ~511ul;
   return new_address(out, device_of_context(), *pitch * rows);
 }
 EXPORT int cuMemAllocManaged(Address* out, size_t bytes, unsigned flags) {
   BEGIN(cuMemAllocManaged);
+  CHECK(refuse_unsafe("cuMemAllocManaged"));
   return new_address(out, device_of_context(), bytes);
 }
 EXPORT int cuMemAllocAsync(Address* out, size_t bytes, Stream stream) {
   BEGIN(cuMemAllocAsync);
+  CHECK(queue("cuMemAllocAsync", stream));
   return new_address(out, index_of(stream) >= 0 ? streams[index_of(stream)].device : device_of_context(), bytes);
 }
 EXPORT int cuMemAllocAsync_ptsz(Address* out, size_t bytes, Stream stream) {
@@ -201,20 +344,24 @@ EXPORT int cuMemAllocAsync_ptsz(Address* out, size_t bytes, Stream stream) {
 }
 EXPORT int cuMemAllocFromPoolAsync(Address* out, size_t bytes, uint64_t pool, Stream stream) {
   BEGIN(cuMemAllocFromPoolAsync);
+  CHECK(queue("cuMemAllocFromPoolAsync", stream));
   return new_address(out, (int)pool, bytes); /* a pool is named by its device here */
 }
 EXPORT int cuMemFreeAsync(Address address, Stream stream) {
   BEGIN(cuMemFreeAsync);
+  CHECK(queue("cuMemFreeAsync", stream));
   return SUCCESS;
 }
 EXPORT int cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
   BEGIN(cuMemHostAlloc);
+  CHECK(refuse_unsafe("cuMemHostAlloc"));
   *out = malloc(bytes);
   pin(*out, bytes);
   return SUCCESS;
 }
 EXPORT int cuMemFreeHost(void* address) {
   BEGIN(cuMemFreeHost);
+  CHECK(refuse_unsafe("cuMemFreeHost"));
   const int result = unpin(address);
   free(address);
   return result;
@@ -281,16 +428,46 @@ DOES_NOTHING(cuMemcpyHtoD_v2_ptds, (Address target, const void* source, size_t b
 DOES_NOTHING(cuMemcpyDtoH_v2, (void* target, Address source, size_t bytes))
 DOES_NOTHING(cuMemcpyDtoD_v2, (Address target, Address source, size_t bytes))
 DOES_NOTHING(cuMemcpy2D_v2, (const Copy2d* copy))
-DOES_NOTHING(cuMemcpyHtoDAsync_v2, (Address target, const void* source, size_t bytes, Stream stream))
-DOES_NOTHING(cuMemcpyDtoHAsync_v2, (void* target, Address source, size_t bytes, Stream stream))
-DOES_NOTHING(cuCtxSynchronize, (void))
-DOES_NOTHING(cuStreamSynchronize, (Stream stream))
-DOES_NOTHING(cuStreamSynchronize_ptsz, (Stream stream))
-DOES_NOTHING(cuStreamQuery, (Stream stream))
-DOES_NOTHING(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))
-DOES_NOTHING(cuEventRecord, (Event event, Stream stream))
-DOES_NOTHING(cuEventSynchronize, (Event event))
-DOES_NOTHING(cuEventQuery, (Event event))
+DOES_NOTHING(cuEventDestroy_v2, (Event event))
+
+#define QUEUES(name, parameters) \
+  EXPORT int name parameters {   \
+    BEGIN(name);                 \
+    return queue(#name, stream); \
+  }
+QUEUES(cuMemcpyHtoDAsync_v2, (Address target, const void* source, size_t bytes, Stream stream))
+QUEUES(cuMemcpyDtoHAsync_v2, (void* target, Address source, size_t bytes, Stream stream))
+QUEUES(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* data))
+
+#define WAITS(name, parameters, refused) \
+  EXPORT int name parameters {           \
+    BEGIN(name);                         \
+    return refused;                      \
+  }
+WAITS(cuCtxSynchronize, (void), refuse_unsafe("cuCtxSynchronize"))
+WAITS(cuStreamSynchronize, (Stream stream), refuse_captured("cuStreamSynchronize", stream))
+WAITS(cuStreamSynchronize_ptsz, (Stream stream), refuse_captured("cuStreamSynchronize_ptsz", stream))
+WAITS(cuStreamQuery, (Stream stream), refuse_captured("cuStreamQuery", stream))
+
+EXPORT int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
+  BEGIN(cuStreamWaitEvent);
+  CHECK(queue("cuStreamWaitEvent", stream));
+  const int* const capture = capture_of_event(event, 0);
+  if (capture != NULL && *capture != 0) streams[index_of(stream)].capture = *capture;
+  return SUCCESS;
+}
+EXPORT int cuEventRecord(Event event, Stream stream) {
+  BEGIN(cuEventRecord);
+  CHECK(queue("cuEventRecord", stream));
+  *capture_of_event(event, 1) = capture_of(stream);
+  return SUCCESS;
+}
+static int refuse_captured_event(const char* name, Event event) {
+  const int* const capture = capture_of_event(event, 0);
+  return capture == NULL || *capture == 0 ? SUCCESS : invalidate(name, *capture, CAPTURED_EVENT);
+}
+WAITS(cuEventSynchronize, (Event event), refuse_captured_event("cuEventSynchronize", event))
+WAITS(cuEventQuery, (Event event), refuse_captured_event("cuEventQuery", event))
 
 /* ---- the driver's own way to give its functions: not by the names that it exports */
 
@@ -316,6 +493,18 @@ static const struct {
     {"cuStreamSynchronize", 2000, 0, cuStreamSynchronize},
     {"cuStreamSynchronize", 7000, 1, cuStreamSynchronize_ptsz},
     {"cuCtxSynchronize", 2000, 0, cuCtxSynchronize},
+    {"cuEventRecord", 2000, 0, cuEventRecord},
+    {"cuEventSynchronize", 2000, 0, cuEventSynchronize},
+    {"cuEventQuery", 2000, 0, cuEventQuery},
+    {"cuEventDestroy", 4000, 0, cuEventDestroy_v2},
+    {"cuStreamWaitEvent", 3020, 0, cuStreamWaitEvent},
+    {"cuStreamQuery", 2000, 0, cuStreamQuery},
+    {"cuStreamCreate", 2000, 0, cuStreamCreate},
+    {"cuStreamBeginCapture", 10010, 0, cuStreamBeginCapture_v2},
+    {"cuStreamEndCapture", 10000, 0, cuStreamEndCapture},
+    {"cuStreamDestroy", 4000, 0, cuStreamDestroy_v2},
+    {"cuMemcpyHtoDAsync", 3020, 0, cuMemcpyHtoDAsync_v2},
+    {"cuMemcpyDtoHAsync", 3020, 0, cuMemcpyDtoHAsync_v2},
     /* of a CUDA that is not known yet, with other arguments */
     {"cuMemAlloc", 99000, 0, cuMemAllocPitch_v2},
 };
