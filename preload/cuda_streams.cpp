@@ -88,7 +88,7 @@ void Streams::capture_begins() noexcept {
   captures_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void Streams::capture_failed() noexcept {
+void Streams::one_capture_less() noexcept {
   int now = captures_.load(std::memory_order_relaxed);
   while (now > 0 && !captures_.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel)) {
   }
@@ -110,7 +110,7 @@ void Streams::capture_ended(StreamArgument stream) noexcept {
   };
   streams_.change_all(leave);
   events_.change_all(leave);
-  capture_failed();
+  one_capture_less();
 }
 
 unsigned Streams::capture_of(StreamArgument stream) noexcept {

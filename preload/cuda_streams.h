@@ -39,8 +39,11 @@ class HandleTable {
   template <class Change>
   void change_all(Change change) noexcept {
     for (auto& place : words_) {
-      const std::uint64_t word = place.load(std::memory_order_acquire);
-      if (word != 0) set(word >> kBits, change(static_cast<std::uint16_t>(word)));
+      std::uint64_t word = place.load(std::memory_order_acquire);
+      if (word == 0) continue;
+      const std::uint16_t bits = change(static_cast<std::uint16_t>(word));
+      // Whoever has stored something else meanwhile knows better.
+      place.compare_exchange_strong(word, bits != 0 ? word_of(word >> kBits, bits) : 0, std::memory_order_acq_rel);
     }
   }
 
@@ -102,7 +105,7 @@ class Streams {
 
   // Before a capture begins, so that nobody asks the driver anything from then on; `failed` takes it back.
   void capture_begins() noexcept;
-  void capture_failed() noexcept;
+  void capture_failed() noexcept { one_capture_less(); }
   void capture_began(StreamArgument stream) noexcept;
   // A call that ends it came back: the capture is over, also where it was invalid.
   void capture_ended(StreamArgument stream) noexcept;
@@ -117,6 +120,7 @@ class Streams {
   static constexpr unsigned kMostCaptures = 127;  // at a time; what is more takes the number of an older one
 
   unsigned capture_of(StreamArgument stream) noexcept;
+  void one_capture_less() noexcept;
 
   HandleTable<kPlaces> streams_;
   HandleTable<kPlaces> events_;
