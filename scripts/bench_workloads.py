@@ -4,7 +4,10 @@ import contextlib
 import ctypes
 import gc
 import itertools
+import sys
 from typing import Callable, Iterator, NamedTuple
+
+from bench_statistics import Aim
 
 
 class Op(NamedTuple):
@@ -38,32 +41,106 @@ def operators(device: str) -> list[Op]:
     return [Op(call, operands, batch_of(call, names)) for call, operands in calls]
 
 
-def tiny_step(device: str) -> Callable[[], None]:
+Step = Callable[[], None]
+
+
+class Workload(NamedTuple):
+    """A step of a training: `make(device)` gives what runs once."""
+
+    make: Callable[[str], Step]
+    aim: Aim
+
+
+def tiny_step(device: str) -> Step:
     """The worst case: some 1,950 operators on tensors so small that each does next to nothing."""
     import torch
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(20)]).to(device)
-    return training_step(model, torch.randn(4, 8, device=device))
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    return training_step(model, optimizer, torch.randn(4, 8, device=device))
 
 
-def transformer_step(device: str) -> Callable[[], None]:
+def transformer_step(device: str) -> Step:
+    import torch
+
+    model = transformer(2, 128, 4, device)
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    return training_step(model, optimizer, torch.randn(8, 64, 128, device=device))
+
+
+def host_bound_step(device: str) -> Step:
+    """A small batch: the GPU waits for the host."""
+    import torch
+
+    layers, width = (1, 16) if is_rehearsal() else (6, 256)
+    model = transformer(layers, width, 4, device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    return training_step(model, optimizer, torch.randn(2, 64, width, device=device))
+
+
+def gpu_bound_step(device: str) -> Step:
+    """As large as the smallest GPT-2, in bfloat16: the host is far ahead of the GPU."""
+    import torch
+
+    layers, width, batch, length = (1, 24, 2, 16) if is_rehearsal() else (12, 768, 8, 512)
+    model = transformer(layers, width, 12, device)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    forward = torch.autocast("cuda", torch.bfloat16)(model.forward)
+    return training_step(forward, optimizer, torch.randn(batch, length, width, device=device))
+
+
+def graph_replay(device: str) -> Step:
+    """A whole step, captured once while the process is as it started: under devsan with its hooks on."""
     import torch
 
     torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).to(device)
-    return training_step(model, torch.randn(8, 64, 128, device=device))
+    layers = [layer for _ in range(2 if is_rehearsal() else 12) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
+    model = torch.nn.Sequential(*layers).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), capturable=True)
+    step = training_step(model, optimizer, torch.randn(64, 256, device=device))
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+
+    def replay(_: Step = step) -> None:  # holds on to the memory that the graph works on
+        graph.replay()
+
+    return replay
 
 
-def training_step(model, inputs) -> Callable[[], None]:
+# DESIGN's budgets. Nothing is added when the interval holds 1 and reaches at most half a percent either way.
+STEPS = {
+    "cpu": {"tiny": Workload(tiny_step, Aim(1.05, 0.004)), "transformer": Workload(transformer_step, Aim(1.01, 0.003))},
+    "cuda": {"host-bound": Workload(host_bound_step, Aim(1.02, 0.004)),
+             "GPU-bound": Workload(gpu_bound_step, Aim(1.002, 0.0008)),
+             "graph replay": Workload(graph_replay, Aim(1.0, 0.002, trusted=0.005))},
+}
+
+
+def is_rehearsal() -> bool:
+    """Simulated devices show that everything runs; models of real size would take them minutes."""
+    return "devsan_simulation" in sys.modules
+
+
+def transformer(layers: int, width: int, heads: int, device: str):
     import torch
 
-    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+    return torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).to(device)
 
+
+def training_step(forward, optimizer, inputs) -> Step:
     def step() -> None:
         optimizer.zero_grad()
-        model(inputs).square().mean().backward()
+        forward(inputs).square().mean().backward()
         optimizer.step()
 
     return step

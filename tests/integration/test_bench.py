@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import LEAKING, ROOT
+from harness import LEAKING, OLDEST_SIMULATED, ROOT, torch_version
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -117,11 +117,32 @@ def test_the_results_section_of_a_document_is_replaced_and_the_rest_kept(tmp_pat
     assert r"second \1" in text and "first" not in text
 
 
+def steps_told(**changed):
+    step = {"ms_off": 5.0, "ms_on": 5.0, "ratio": 1.0004, "interval": [0.999, 1.0018], "cpu_ratio": 1.0, "rounds": 40,
+            "narrow": True, "verdict": "met", "budget": 1, "width": 0.002}
+    return {"steps": {"graph replay": step | changed}, "operators": []}
+
+
+def test_a_step_whose_interval_is_not_narrow_enough_is_told_so():
+    assert len(bench_table.step_lines(steps_told())) == 3
+    wide = bench_table.step_lines(steps_told(narrow=False, interval=[0.99, 1.02]))
+    assert wide[-1] == "graph replay: the time was over with 1.50 % either way, not 0.20 %"
+    none = bench_table.step_lines(steps_told(narrow=False, interval=None))
+    assert none[-1] == "graph replay: no interval, the time was over"
+
+
+def test_a_budget_of_nothing_is_called_so_and_a_rehearsal_meets_none():
+    [row] = bench_table.budgets(steps_told())
+    assert row["verdict"] == "met"
+    assert bench_table.budget_lines({"budgets": [row]})[-1].split()[-3:] == ["1.000x", "nothing", "met"]
+    assert bench_table.budgets(steps_told() | {"rehearsal": True})[0]["verdict"] == "NOT TOLD"
+
+
 @pytest.fixture(scope="module")
 def quick_run(devsan, python, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     env = {key: value for key, value in os.environ.items() if key not in LEAKING}
-    command = [sys.executable, ROOT / "scripts/bench", "--quick", "--no-callgrind", "--no-others", "--devsan", devsan,
+    command = [sys.executable, ROOT / "scripts/bench", "--quick", "--seconds", "4", "--no-callgrind", "--no-others", "--devsan", devsan,
                "--python", python, "--json", folder / "bench.json", "--markdown", folder / "bench.md"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -142,15 +163,20 @@ def test_operators_and_steps_were_measured_in_pairs(quick_run):
         assert op["ns_off"] > 0 and op["interval"][0] <= op["ns_added"] <= op["interval"][1]
     assert set(results["steps"]) == {"tiny", "transformer"}
     for step in results["steps"].values():
-        assert step["pairs"] >= 40 and step["interval"][0] <= step["ratio"] <= step["interval"][1]
+        assert step["rounds"] >= 1 and step["ms_off"] > 0 and step["ms_on"] > 0
+        assert step["interval"] is None or step["interval"][0] <= step["ratio"] <= step["interval"][1]
 
 
 def test_every_budget_is_told_and_judged_by_its_figure(quick_run):
     table, results, document = quick_run
-    assert len(results["budgets"]) >= 6
+    steps = {bench_table.STEP_NAMES[name]: step for name, step in results["steps"].items()}
+    assert len(results["budgets"]) >= 6 and steps.keys() <= {row["what"] for row in results["budgets"]}
     for row in results["budgets"]:
-        assert row["met"] == (row["measured"] <= row["budget"])
-        assert row["what"] in table
+        if row["what"] in steps:
+            assert row["verdict"] == steps[row["what"]]["verdict"]
+        else:
+            assert row["verdict"] == ("met" if row["measured"] <= row["budget"] else "NOT MET")
+        assert re.search(rf"^{re.escape(row['what'])} .* {row['verdict']}$", table, re.M)
     assert max(map(len, table.splitlines())) <= 80
     assert table.strip() in document
 
@@ -166,3 +192,45 @@ def test_an_allocation_call_is_measured_with_devsan_and_without(quick_run):
     assert results["skipped"] == []
     assert results["cuda_calls"]["ns_off"] > 0 and results["cuda_calls"]["pairs"] >= 3
     assert "cuMemAlloc" in table
+
+
+def test_on_a_gpu_steps_of_three_kinds_are_measured_and_graphs_captured(devsan, python, tmp_path):
+    """Simulated devices stand for it: what is shown is that every step runs, is switched and told."""
+    if torch_version(python) < OLDEST_SIMULATED:
+        pytest.skip("devices are not simulated for so old a torch")
+    env = {key: value for key, value in os.environ.items() if key not in LEAKING} | {"DEVSAN_OPTIONS": "sim=1"}
+    command = [sys.executable, ROOT / "scripts/bench", "--device", "cuda", "--quick", "--seconds", "2", "--no-others",
+               "--devsan", devsan, "--python", python, "--json", tmp_path / "bench.json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "bench.json").read_text())
+    assert results["rehearsal"] and results["skipped"] == [] and results["operators"] == []
+    assert set(results["steps"]) == {"host-bound", "GPU-bound", "graph replay"}
+    assert all(step["rounds"] >= 1 and step["block"] >= 4 for step in results["steps"].values())
+    assert {row["what"]: row["budget"] for row in results["budgets"]} == {
+        "host-bound step, time": 1.02, "GPU-bound step, time": 1.002, "replay of a CUDA graph, time": 1.0}
+    assert {row["verdict"] for row in results["budgets"]} == {"NOT TOLD"} and "a rehearsal" in done.stdout
+
+
+FAILING_CAPTURE = """
+import sys
+sys.path.insert(0, {scripts!r})
+import torch
+import bench_measure
+
+class Refused(torch.cuda.graph):
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture\\nCompile with …")
+
+torch.cuda.graph = Refused
+skipped = []
+print(sorted(bench_measure.make_steps("cuda:0", skipped)), skipped)
+"""
+
+
+def test_a_capture_that_fails_is_told_and_leaves_the_other_steps(run_python):
+    result = run_python(FAILING_CAPTURE.format(scripts=str(ROOT / "scripts")), sim=1)
+    assert result.status == 0, result.stderr
+    assert result.stdout.strip() == ("['GPU-bound', 'host-bound'] ['graph replay: CUDA error: operation failed due to a "
+                                     "previous error during capture']")
