@@ -97,7 +97,7 @@ def test_a_command_ends_with_what_it_started_when_its_time_is_over(check):
 # ---- programs
 
 FORKED = {
-    "1_prints.py": "import sys\nprint(__name__, sys.argv, __file__)\n",
+    "1_prints.py": "import sys, torch\nprint(__name__, sys.argv, __file__, torch.initial_seed())\n",
     "2_raises.py": "import torch\ntorch.ones(2) + torch.ones(3)\n",
     "3_ends.py": "import sys\nsys.exit(7)\n",
     "4_hangs.py": "import time\nprint('began', flush=True)\ntime.sleep(300)\n",
@@ -115,7 +115,7 @@ def test_forked_programs_run_as_main_and_one_that_hangs_is_ended(python, tmp_pat
     ended = {told["program"]: told["status"] for told in map(json.loads, done.stdout.splitlines())}
     assert ended == {"1_prints.py": 0, "2_raises.py": 1, "3_ends.py": 7, "4_hangs.py": None}
     path = str(tmp_path / "1_prints.py")
-    assert (out / "1_prints.py.out").read_text() == f"__main__ {[path]} {path}\n"
+    assert (out / "1_prints.py.out").read_text() == f"__main__ {[path]} {path} 0\n"
     assert "The size of tensor a (2) must match" in (out / "2_raises.py.err").read_text().splitlines()[-1]
     assert (out / "4_hangs.py.out").read_text() == "began\n"
 
@@ -153,6 +153,21 @@ def test_a_program_is_right_when_its_line_is_told_and_the_cause_when_its_line_is
     assert gpu_check_programs.judge(program, status, found) == judged
 
 
+class Ended:
+    """A side of which one program ended."""
+
+    def __init__(self, status, out):
+        self.ended = {"1_x.py": {"pid": 5}}
+        self.outcome = lambda program: (status, out, "")
+
+
+@pytest.mark.parametrize("kinds, told", [(("async-race",), [True, False]), (("",), [False, False])])
+def test_output_must_be_the_same_but_for_that_of_a_race_and_the_status_always(kinds, told):
+    program = Program(ROOT / "1_x.py", "clean", kinds, 1, frozenset(), frozenset())
+    rows = [gpu_check_programs.judged(program, Ended(0, "one"), traced, {}) for traced in (Ended(0, "two"), Ended(1, "one"))]
+    assert [row["unchanged"] for row in rows] == told
+
+
 def test_findings_of_a_programs_workers_are_its_own(check, tmp_path, monkeypatch):
     processes = [{"pid": 1, "parent_pid": 0}, {"pid": 5, "parent_pid": 1}, {"pid": 9, "parent_pid": 5}, {"pid": 6, "parent_pid": 1}]
     report = {"run": {"processes": processes}, "findings": [{"pid": 9, "kind": "a"}, {"pid": 6, "kind": "b"}]}
@@ -169,6 +184,7 @@ def test_a_summary_names_what_is_wrong_and_what_was_left_out():
     assert words == ("2 of 4 as expected, the line to change in 1 of 2, output changed in 1 (c); not as expected: b; "
                      "left out: 1, the time was over")
     assert gpu_check_programs.summary(rows[:1])[0]
+    assert not gpu_check_programs.summary(rows[3:])[0]  # where nothing ran, nothing is well
 
 
 # ---- what only a GPU can tell
