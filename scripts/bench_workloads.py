@@ -95,7 +95,8 @@ def graph_replay(device: str) -> Step:
     import torch
 
     torch.manual_seed(0)
-    layers = [layer for _ in range(2 if is_rehearsal() else 12) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
+    count = 2 if is_rehearsal() else 12
+    layers = [layer for _ in range(count) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
     model = torch.nn.Sequential(*layers).to(device)
     optimizer = torch.optim.Adam(model.parameters(), capturable=True)
     step = training_step(model, optimizer, torch.randn(64, 256, device=device))

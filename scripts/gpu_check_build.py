@@ -77,7 +77,8 @@ def pack_installed(folder):
 def pack_hooks(folder, options):
     """Compiles the hooks for the torch in a wheel's folder, which need not be one that Python here could import."""
     if not (options.torch / "torch/lib/libtorch_cpu.so").exists():
-        sys.exit(f"gpu_check: {options.torch} holds no torch/lib/libtorch_cpu.so; --torch wants an unpacked wheel's folder")
+        sys.exit(f"gpu_check: {options.torch} holds no torch/lib/libtorch_cpu.so; "
+                 "--torch wants the folder of an unpacked wheel")
     environment = {**os.environ, "PYTHONPATH": str(options.torch.resolve())}
     done = subprocess.run([folder / "prefix/bin/devsan", "build", "--python", options.python], env=environment,
                           stdout=subprocess.PIPE, text=True, cwd="/")

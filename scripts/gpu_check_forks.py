@@ -73,6 +73,7 @@ def become(path):
 
 
 torch.random.default_generator.manual_seed(0)  # torch would draw one, and programs print what they computed
-mine = serve([pathlib.Path(name) for name in sys.argv[4:]], int(sys.argv[1]), float(sys.argv[2]), pathlib.Path(sys.argv[3]))
+jobs, seconds, folder, *names = sys.argv[1:]
+mine = serve(list(map(pathlib.Path, names)), int(jobs), float(seconds), pathlib.Path(folder))
 if mine:
     exec(*become(mine))

@@ -19,6 +19,9 @@ RACE = "async-race"
 SHARES = {"raises": 0.6, "silent": 0.2, "clean": 0.2}
 
 
+SECOND_GPU = re.compile(r"""cuda:1\b|["']cuda["'], (index=)?1\b""")  # in a program that does not say what it needs
+
+
 class Program(NamedTuple):
     path: pathlib.Path
     expect: str
@@ -34,7 +37,7 @@ class Program(NamedTuple):
         marked = {mark: frozenset(number for number, line in enumerate(text.splitlines(), 1) if mark in line)
                   for mark in ("# RAISE", "# ROOT")}
         needs = re.match(r"(\d+) GPUs", header.get("needs", ""))
-        gpus = int(needs[1]) if needs else 2 if "'cuda', 1" in text else 1
+        gpus = int(needs[1]) if needs else 2 if SECOND_GPU.search(text) else 1
         return cls(path, header.get("expect", "").split()[0], tuple(header.get("kinds", "").split("|")), gpus,
                    marked["# RAISE"], marked["# ROOT"])
 
@@ -94,7 +97,8 @@ class Side:
         told = self.ended.get(program.path.name)
         if told is None or told["status"] is None:
             return None
-        out, err = ((self.folder / f"{program.path.name}{suffix}").read_text(errors="replace") for suffix in (".out", ".err"))
+        out, err = ((self.folder / f"{program.path.name}{suffix}").read_text(errors="replace")
+                    for suffix in (".out", ".err"))
         return told["status"], out, without_addresses(err)
 
 

@@ -143,7 +143,8 @@ def describe_machine(check):
     machine |= {"date": time.strftime("%Y-%m-%d"), "cpus": len(os.sched_getaffinity(0)), "kernel": os.uname().release,
                 "driver": driver_version(check), "simulated": bool(check.options.sim)}
     check.results["machine"] = machine
-    return machine["gpus"] > 0, f"torch {machine['torch']}, Python {machine['python']}, {machine['gpus']} x {machine['gpu']}"
+    words = f"torch {machine['torch']}, Python {machine['python']}, {machine['gpus']} x {machine['gpu']}"
+    return machine["gpus"] > 0, words
 
 
 def driver_version(check):

@@ -142,8 +142,8 @@ def test_a_budget_of_nothing_is_called_so_and_a_rehearsal_meets_none():
 def quick_run(devsan, python, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     env = {key: value for key, value in os.environ.items() if key not in LEAKING}
-    command = [sys.executable, ROOT / "scripts/bench", "--quick", "--seconds", "4", "--no-callgrind", "--no-others", "--devsan", devsan,
-               "--python", python, "--json", folder / "bench.json", "--markdown", folder / "bench.md"]
+    command = [sys.executable, ROOT / "scripts/bench", "--quick", "--seconds", "4", "--no-callgrind", "--no-others",
+               "--devsan", devsan, "--python", python, "--json", folder / "bench.json", "--markdown", folder / "bench.md"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout, json.loads((folder / "bench.json").read_text()), (folder / "bench.md").read_text()

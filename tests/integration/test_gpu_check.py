@@ -49,8 +49,8 @@ def test_a_pack_serves_a_machine_that_has_nothing_and_the_rehearsal_there_ends_w
     assert pack.stat().st_size < 40 << 20
 
     out = tmp_path / "out"
-    done = gpu_check(out, "--work", tmp_path / "work", "--pack-file", pack, "--python", python, "--sim", 1, "--spread", 3,
-                     "--only", "graphs,spread")
+    done = gpu_check(out, "--work", tmp_path / "work", "--pack-file", pack, "--python", python, "--sim", 1,
+                     "--spread", 3, "--only", "graphs,spread")
     results = json.loads((out / "results.json").read_text())
     steps = {step["name"]: (step["verdict"], step["result"]) for step in results["steps"]}
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -131,6 +131,16 @@ def test_the_spread_is_fixed_and_has_every_kind_but_races():
     assert any(program.gpus == 2 for program in both)
 
 
+@pytest.mark.parametrize("text, gpus", [
+    ("# needs: 2 GPUs\n", 2), ('second = torch.device("cuda", 1)', 2), ("x.to('cuda:1')", 2), ('torch.device("cuda", 0)', 1),
+    ("'cuda:10'", 1),
+])
+def test_a_program_that_names_a_second_gpu_needs_one_whether_it_says_so_or_not(tmp_path, text, gpus):
+    path = tmp_path / "1_x.py"
+    path.write_text(f"# expect: clean\n{text}\n")
+    assert Program.read(path).gpus == gpus
+
+
 def finding(kind="device-mismatch", line=5, cause=3):
     return {"kind": kind, "severity": "error", "where": {"line": line}, "root_cause": cause and {"line": cause}}
 
@@ -148,7 +158,8 @@ def finding(kind="device-mismatch", line=5, cause=3):
     ("clean", 0, [finding()], (False, None)),
     ("clean", 1, [], (False, None)),
 ])
-def test_a_program_is_right_when_its_line_is_told_and_the_cause_when_its_line_is_the_one_to_change(expect, status, found, judged):
+def test_a_program_is_right_when_its_line_is_told_and_its_cause_when_that_is_the_line_to_change(expect, status, found,
+                                                                                               judged):
     program = Program(None, expect, ("async-race",), 1, frozenset({5}), frozenset({3}))
     assert gpu_check_programs.judge(program, status, found) == judged
 
@@ -164,12 +175,13 @@ class Ended:
 @pytest.mark.parametrize("kinds, told", [(("async-race",), [True, False]), (("",), [False, False])])
 def test_output_must_be_the_same_but_for_that_of_a_race_and_the_status_always(kinds, told):
     program = Program(ROOT / "1_x.py", "clean", kinds, 1, frozenset(), frozenset())
-    rows = [gpu_check_programs.judged(program, Ended(0, "one"), traced, {}) for traced in (Ended(0, "two"), Ended(1, "one"))]
+    rows = [gpu_check_programs.judged(program, Ended(0, "one"), traced, {})
+            for traced in (Ended(0, "two"), Ended(1, "one"))]
     assert [row["unchanged"] for row in rows] == told
 
 
 def test_findings_of_a_programs_workers_are_its_own(check, tmp_path, monkeypatch):
-    processes = [{"pid": 1, "parent_pid": 0}, {"pid": 5, "parent_pid": 1}, {"pid": 9, "parent_pid": 5}, {"pid": 6, "parent_pid": 1}]
+    processes = [{"pid": pid, "parent_pid": parent} for pid, parent in ((1, 0), (5, 1), (9, 5), (6, 1))]
     report = {"run": {"processes": processes}, "findings": [{"pid": 9, "kind": "a"}, {"pid": 6, "kind": "b"}]}
     monkeypatch.setattr(check, "report", lambda *paths: report)
     found = gpu_check_programs.findings_by_process(check, tmp_path)
@@ -177,8 +189,10 @@ def test_findings_of_a_programs_workers_are_its_own(check, tmp_path, monkeypatch
 
 
 def test_a_summary_names_what_is_wrong_and_what_was_left_out():
-    rows = [{"program": "a", "verdict": "right", "root": True, "unchanged": True}, {"program": "b", "verdict": "wrong", "unchanged": True},
-            {"program": "c", "verdict": "right", "root": False, "unchanged": False}, {"program": "d", "verdict": "no time"}]
+    rows = [{"program": "a", "verdict": "right", "root": True, "unchanged": True},
+            {"program": "b", "verdict": "wrong", "unchanged": True},
+            {"program": "c", "verdict": "right", "root": False, "unchanged": False},
+            {"program": "d", "verdict": "no time"}]
     good, words = gpu_check_programs.summary(rows)
     assert not good
     assert words == ("2 of 4 as expected, the line to change in 1 of 2, output changed in 1 (c); not as expected: b; "
@@ -224,7 +238,7 @@ add\tinput:1\tall\tcuda:0\tpass cuda:0
 """
 
 
-def test_of_the_truth_table_only_what_the_committed_one_lacks_is_made_and_both_are_put_together(check, tmp_path, monkeypatch):
+def test_of_the_truth_table_only_what_the_committed_one_lacks_is_made(check, tmp_path, monkeypatch):
     tables = tmp_path / "tables"
     tables.mkdir()
     (tables / "one.tsv.gz").write_bytes(gzip.compress(TABLE.encode()))
@@ -250,7 +264,8 @@ def test_of_the_truth_table_only_what_the_committed_one_lacks_is_made_and_both_a
 # ---- the pack
 
 def test_a_packed_command_compiles_in_any_folder_with_the_compiler_that_is_there():
-    command = (f"/opt/wrapped/cxx -I{ROOT}/build/release/launch/generated -I{ROOT} -DFMT_SHARED -o launch/a.o -c {ROOT}/launch/a.cpp")
+    command = (f"/opt/wrapped/cxx -I{ROOT}/build/release/launch/generated -I{ROOT} -DFMT_SHARED -o launch/a.o "
+               f"-c {ROOT}/launch/a.cpp")
     assert gpu_check_build.portable(command, "/opt/wrapped/cxx") == (
         "g++ -I@BUILD@/launch/generated -I@ROOT@ -DFMT_HEADER_ONLY -o launch/a.o -isystem @PACK@/include -c @ROOT@/launch/a.cpp")
     assert gpu_check_build.portable("/usr/bin/cmake -E rm -f x.a && /usr/bin/gcc-ar-12 qc x.a a.o && /usr/bin/gcc-ranlib-12 x.a",
