@@ -2,6 +2,7 @@
 # mechanism: keys with type and index, attributes made anew, states that hand on what has no device
 # phase: forward
 # expect: clean
+# needs: 2 GPUs
 import torch
 from torch import nn
 
