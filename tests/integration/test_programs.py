@@ -1,5 +1,5 @@
-"""Each program of tests/programs on two simulated devices: what PyTorch refuses is reported at its line, so is what it
-lets pass although it should not, and a correct program is left in peace."""
+"""Each program of tests/programs on as many simulated devices as it says that it needs: what PyTorch refuses is reported
+at its line, so is what it lets pass although it should not, and a correct program is left in peace."""
 
 import functools
 import re
@@ -24,6 +24,12 @@ def expectation(program):
     return re.search(r"^# expect: (\w+)$", program.read_text(), re.M)[1]
 
 
+def devices(program):
+    """How many the program says it needs; one that says nothing has a single one, and fails if it asks for more."""
+    said = re.search(r"^# needs: (\d+) GPUs$", program.read_text(), re.M)
+    return int(said[1]) if said else 1
+
+
 def marked_line(program, mark):
     lines = [number for number, line in enumerate(program.read_text().splitlines(), 1) if mark in line]
     assert len(lines) == 1, f"{program.name} should have one line with {mark}"
@@ -38,7 +44,7 @@ def of_kind(kind):
 def refused(devsan, python, tmp_path_factory):
     """Runs a program once for all tests that look at it."""
     run = Runner(devsan, python, tmp_path_factory.mktemp("refused"))
-    return functools.cache(lambda program: run(program, sim=2))
+    return functools.cache(lambda program: run(program, sim=devices(program)))
 
 
 @pytest.mark.parametrize("program", of_kind("raises"))
@@ -77,7 +83,7 @@ def test_few_programs_are_among_those_where_another_line_is_named():
 
 @pytest.mark.parametrize("program", of_kind("silent"))
 def test_what_pytorch_lets_pass_is_reported_at_its_line(run_python, program):
-    result = run_python(program, sim=2)
+    result = run_python(program, sim=devices(program))
     assert result.status == 0, result.stderr
     kinds = re.search(r"^# kinds: (\S+)$", program.read_text(), re.M)[1].split("|")
     told = [(f["kind"], f["where"]["line"], f["root_cause"] and f["root_cause"]["line"]) for f in result.loud()]
@@ -94,7 +100,7 @@ def test_what_pytorch_lets_pass_is_reported_at_its_line(run_python, program):
 
 @pytest.mark.parametrize("program", of_kind("clean"))
 def test_correct_program_is_left_in_peace(run_python, program):
-    result = run_python(program, sim=2)
+    result = run_python(program, sim=devices(program))
     assert result.status == 0, result.stderr
     assert result.loud() == []
     assert result.stderr == ""

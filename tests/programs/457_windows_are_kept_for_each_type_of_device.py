@@ -2,6 +2,7 @@
 # mechanism: the key of a cache has the type of the device; the second GPU finds the first one's window
 # phase: forward of the second worker
 # expect: raises
+# needs: 2 GPUs
 import torch
 
 WINDOWS = {}

@@ -2,6 +2,7 @@
 # mechanism: nobody gives the device, and the work is done on the second GPU
 # phase: forward; aten::add
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

@@ -2,6 +2,7 @@
 # mechanism: blocks on two GPUs get their inputs brought over by a hook that is bound to a device with functools.partial; the time is given by name
 # phase: forward of the second block; failing op: aten::mul
 # expect: raises
+# needs: 2 GPUs
 import functools
 
 import torch

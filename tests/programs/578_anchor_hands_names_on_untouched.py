@@ -2,6 +2,7 @@
 # mechanism: a hook object that takes names moves the positional inputs and hands the dictionary of names on as it is
 # phase: forward; failing op: aten::masked_fill
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

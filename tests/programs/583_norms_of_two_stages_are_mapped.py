@@ -2,6 +2,7 @@
 # mechanism: the norms of gradients on two GPUs are computed by a mapped function and joined in the same line
 # phase: after backward; failing op: aten::stack
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

@@ -2,6 +2,7 @@
 # mechanism: a generator lies on two GPUs; the style is split in its second half, on the GPU that it came on
 # phase: forward; failing op: aten::addcmul
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

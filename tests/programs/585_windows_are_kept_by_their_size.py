@@ -2,6 +2,7 @@
 # mechanism: windows are kept by size for all instances, and made with whatever the first caller passes on
 # phase: second GPU; failing op: aten::mul
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

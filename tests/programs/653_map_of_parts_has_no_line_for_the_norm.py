@@ -2,6 +2,7 @@
 # mechanism: a device map is filled by hand, one line after the other; the last norm has none
 # phase: inference; layer_norm
 # expect: raises
+# needs: 2 GPUs
 import torch
 from torch import nn
 

@@ -2,6 +2,7 @@
 # mechanism: [device_map] cache positions are on the first GPU, the language model's embeddings on the second, the mask is made where the embeddings are
 # phase: mask preparation; failing op: aten::gt
 # expect: raises
+# needs: 2 GPUs
 # root: modeling_llama.py:_prepare_4d_causal_attention_mask_with_cache_position: the range is made on device (of inputs_embeds)
 import torch
 import torch.nn as nn

@@ -2,6 +2,7 @@
 # mechanism: [index device] token positions are made on the first device, activations of later layers are recorded on the second
 # phase: activation extraction; failing op: aten::index
 # expect: raises
+# needs: 2 GPUs
 # root: train_steering_vector.py:_extract_activations: batch_indices, read_indices without .to(activation.device)
 import torch
 import torch.nn as nn
