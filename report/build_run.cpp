@@ -47,7 +47,7 @@ Process process_of(const trace::TraceFile& trace) {
   process.file = trace.path().string();
   process.pid = header.pid;
   process.parent_pid = header.parent_pid;
-  if (header.rank >= 0) process.rank = header.rank;
+  process.rank = trace.rank();
   process.host = trace.host();
   process.start_ns = header.start_time_ns;
   process.close = header.close_mark;

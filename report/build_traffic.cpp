@@ -174,10 +174,8 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Traffic& record, 
   finding.step = fixed.step;
   finding.phase = fixed.phase;
   finding.pid = trace.header().pid;
-  if (const int rank = trace.header().rank; rank >= 0) {
-    finding.rank = rank;
-    finding.ranks = {rank};
-  }
+  finding.rank = trace.rank();
+  if (finding.rank) finding.ranks = {*finding.rank};
   finding.thread = fixed.tid;
   finding.thread_name = trace.string(fixed.thread_name);
   finding.count = 1 + std::uint64_t{fixed.repeats};

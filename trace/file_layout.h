@@ -18,7 +18,7 @@ namespace devsan::trace {
 
 inline constexpr std::array<char, 8> kMagic = {'D', 'E', 'V', 'S', 'A', 'N', '\r', '\n'};
 inline constexpr std::uint16_t kMajorVersion = 1;
-inline constexpr std::uint16_t kMinorVersion = 0;
+inline constexpr std::uint16_t kMinorVersion = 1;
 
 // Index of an entry in its section. 0 always means "none": the first entry of each section is left empty.
 enum class StringId : std::uint32_t { none = 0 };    // byte offset of a length-prefixed string in the string section
@@ -74,7 +74,7 @@ struct FileHeader {
   std::uint64_t file_size;
   std::uint32_t pid;
   std::uint32_t parent_pid;
-  std::int32_t rank;           // RANK; -1 outside a distributed run
+  std::int32_t rank;           // RANK; -1 where it was not set at the start (Rank may tell it later)
   std::int32_t local_rank;     // LOCAL_RANK; -1
   std::int32_t world_size;     // WORLD_SIZE; -1
   CloseMark close_mark;        // written once, at exit
@@ -100,12 +100,16 @@ struct FileHeader {
   std::uint64_t events_used;
   std::array<StringId, kMaxDevices> device_names;  // by DeviceSlot: "cuda:0"
   ToldEnd told_end;                                // by the launcher that waited for the process
-  std::array<std::byte, 3232> reserved;
+  std::array<char, 64> run;                        // which run the process belongs to, zero-padded; empty: not known
+  std::uint64_t rendezvous;  // digest of what the launcher gave all processes of a distributed run; 0 without one
+  std::int64_t end_time_ns;  // CLOCK_REALTIME, stored before the close mark; 0: not known
+  std::array<std::byte, 3152> reserved;
 };
 static_assert(sizeof(FileHeader) == 4096);
 static_assert(offsetof(FileHeader, major_version) == 8 && offsetof(FileHeader, pid) == 24);
 static_assert(offsetof(FileHeader, sections) == 128 && offsetof(FileHeader, strings_used) == 272);
 static_assert(offsetof(FileHeader, device_names) == 336 && offsetof(FileHeader, told_end) == 848);
+static_assert(offsetof(FileHeader, run) == 864 && offsetof(FileHeader, end_time_ns) == 936);
 static_assert(std::is_trivially_copyable_v<FileHeader>);
 
 // A Python code position. Lines and columns count from 1 and from 0, as CPython counts them; 0 lines and -1 columns
@@ -235,6 +239,13 @@ struct ChildEndPayload {
   std::int64_t time_ns;
 };
 static_assert(sizeof(ChildEndPayload) == 16);
+
+// The process's place in the distributed run, where it is known only since its process group was made.
+struct RankPayload {
+  std::int32_t rank;
+  std::int32_t world_size;
+};
+static_assert(sizeof(RankPayload) == 8);
 
 enum class Phase : std::uint8_t { other = 0, forward = 1, backward = 2, optimizer = 3, data = 4, checkpoint = 5 };
 

@@ -33,6 +33,14 @@ std::string TraceFile::host() const {
   return {header_.host.begin(), std::find(header_.host.begin(), header_.host.end(), '\0')};
 }
 
+std::string run_of(const FileHeader& header) {
+  return {header.run.begin(), std::find(header.run.begin(), header.run.end(), '\0')};
+}
+
+std::string TraceFile::run() const {
+  return run_of(header_);
+}
+
 std::string_view TraceFile::string(StringId id) const {
   const auto offset = static_cast<std::uint32_t>(id);
   const std::span<const std::byte> strings = section(SectionKind::strings);

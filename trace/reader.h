@@ -102,7 +102,9 @@ class TraceFile {
   const std::filesystem::path& path() const { return path_; }
   const FileHeader& header() const { return header_; }  // its sections cut to what the file holds of them
   std::string host() const;
-  std::string_view string(StringId id) const;  // "" for none or damaged; in a damaged file perhaps no UTF-8
+  std::optional<int> rank() const { return rank_; }  // given at the start, or learned later
+  std::string run() const;                           // which run it belongs to; empty where that is not known
+  std::string_view string(StringId id) const;        // "" for none or damaged; in a damaged file perhaps no UTF-8
   std::string_view operator_name(OperatorId id) const;
   std::string_view device_name(DeviceSlot slot) const;
   std::optional<Site> site(SiteId id) const;
@@ -140,6 +142,7 @@ class TraceFile {
 
   std::filesystem::path path_;
   FileHeader header_{};
+  std::optional<int> rank_;
   std::array<std::vector<std::byte>, kSectionCount> sections_;  // of each what is in use; what is behind it is zero
   std::map<std::pair<StringId, std::int32_t>, StringId> source_lines_;
   std::vector<Meeting> meetings_;
@@ -157,5 +160,9 @@ class TraceFile {
   std::vector<LiveMemory> live_memory_;
   std::vector<Damage> damage_;
 };
+
+// The header alone, of many files: nothing where it is none of this version.
+std::optional<FileHeader> read_header(const std::filesystem::path& path);
+std::string run_of(const FileHeader& header);
 
 }  // namespace devsan::trace

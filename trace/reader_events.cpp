@@ -185,6 +185,12 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
                                      std::string(file_.string(entry.text)), std::string(file_.string(entry.reason))});
       return true;
     }
+    case RecordKind::Rank: {
+      if (payload.size() != sizeof(RankPayload)) return false;
+      const auto learned = read<RankPayload>(payload);
+      if (learned.rank >= 0) file_.rank_ = learned.rank;
+      return true;
+    }
     case RecordKind::Meeting:
       return take_meeting(payload);
     case RecordKind::Traffic:

@@ -121,6 +121,14 @@ std::optional<Damage> refuse(const FileHeader& header, std::uint64_t size) {
 
 }  // namespace
 
+std::optional<FileHeader> read_header(const std::filesystem::path& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  FileHeader header{};
+  const std::size_t got = fd.get() < 0 ? 0 : read_at(fd.get(), std::as_writable_bytes(std::span(&header, 1)), 0);
+  if (got == 0 || refuse(header, got)) return std::nullopt;
+  return header;
+}
+
 std::variant<TraceFile, Damage> TraceFile::open(const std::filesystem::path& path) {
   return Loader().load(path);
 }
@@ -158,6 +166,7 @@ std::variant<TraceFile, Damage> TraceFile::Loader::load(const std::filesystem::p
     read_at(fd.get(), header_bytes, 0);  // as it is by now, when the process still runs
   }
   header.sections = sections;
+  if (header.rank >= 0) file_.rank_ = header.rank;
 
   check_counters(size);
   read_events();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "trace/clock.h"
 #include "trace/file_access.h"
 #include "trace/process_info.h"
 #include "trace/quiet_section.h"
@@ -55,6 +56,7 @@ OpenResult Recorder::prepare(const RecorderSettings& settings) noexcept {
     return fail(OpenResult::cannot_create_directory, errno);
   }
   layout_ = make_layout(settings.file_size);
+  run_ = settings.run;
   if (!make_indexes()) return fail(OpenResult::cannot_map, errno);
   const ForkPageResult made = make_fork_page();
   if (made.page == nullptr) return fail(OpenResult::cannot_map, errno);
@@ -82,7 +84,8 @@ bool Recorder::make_indexes() noexcept {
 }
 
 OpenResult Recorder::start_file(std::byte* inherited) noexcept {
-  const ProcessInfo info = this_process();
+  ProcessInfo info = this_process();
+  complete_rank(info);
   PathBuffer path;
   const MappedFile file = make_mapped_file(directory_, info.rank, info.pid, layout_.file_size, path);
   if (file.result != OpenResult::opened) return fail(file.result, file.error);
@@ -100,6 +103,17 @@ OpenResult Recorder::start_file(std::byte* inherited) noexcept {
   return OpenResult::opened;
 }
 
+// A forked child has the rank that its parent has learned.
+void Recorder::complete_rank(ProcessInfo& info) noexcept {
+  rank_was_given_ = info.rank >= 0;
+  if (rank_was_given_) {
+    rank_.store(info.rank, std::memory_order_relaxed);
+  } else {
+    info.rank = rank_.load(std::memory_order_relaxed);
+    info.world_size = std::max(info.world_size, world_size_.load(std::memory_order_relaxed));
+  }
+}
+
 void Recorder::write_header(std::byte* base, const ProcessInfo& info) const noexcept {
   FileHeader& head = *reinterpret_cast<FileHeader*>(base);
   head.major_version = kMajorVersion;
@@ -114,6 +128,8 @@ void Recorder::write_header(std::byte* base, const ProcessInfo& info) const noex
   head.start_time_ns = info.start_time_ns;
   head.start_ticks = info.start_ticks;
   head.host = info.host;
+  head.run = run_.name;
+  head.rendezvous = run_.rendezvous;
   head.sections = layout_.sections;
   head.strings_used = kFirstStringOffset;
   head.operators_used = kFirstEntry;
@@ -182,7 +198,9 @@ bool Recorder::reopen_in_child() noexcept {
 void Recorder::close(CloseMark mark) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return;
-  const auto word = atom(reinterpret_cast<FileHeader*>(base)->close_mark);
+  FileHeader& head = *reinterpret_cast<FileHeader*>(base);
+  if (mark != CloseMark::open) atom(head.end_time_ns).store(wall_clock_ns(), std::memory_order_relaxed);
+  const auto word = atom(head.close_mark);
   CloseMark expected = mark == CloseMark::open ? CloseMark::executed : CloseMark::open;
   word.compare_exchange_strong(expected, mark);
   const bool ends = mark != CloseMark::open && mark != CloseMark::executed;

@@ -10,6 +10,7 @@
 // own, with the tables of the parent, so that ids kept in memory stay valid.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +29,16 @@ namespace devsan::trace {
 
 struct ProcessInfo;
 
+// Of the run that a process and its children belong to; see FileHeader.
+struct RunIdentity {
+  std::array<char, 64> name{};
+  std::uint64_t rendezvous = 0;
+};
+
 struct RecorderSettings {
   const char* directory = nullptr;  // created if missing, 0700
   std::size_t file_size = 0;        // bytes; clamped to what the layout needs at least
+  RunIdentity run{};
 };
 
 // Lives in static storage: constant-initialised, and never destroyed, since threads may outlive the end of main.
@@ -77,6 +85,9 @@ class Recorder {
 
   void add_run_info(std::string_view key, std::string_view value) noexcept;
   void add_notice(std::string_view text) noexcept;
+  // What the process group of all ranks says, for a process whose environment said nothing. Forked children inherit it.
+  // A smaller group than the last one is a part of it, and is passed over.
+  void add_rank(std::int32_t rank, std::int32_t world_size) noexcept;
   // Unlike the others it may be called in a signal handler.
   void add_child_end(std::uint32_t pid, std::int32_t status) noexcept;
   void add_suppression(std::string_view file, std::int32_t line, std::string_view text,
@@ -129,6 +140,7 @@ class Recorder {
   bool make_indexes() noexcept;
   OpenResult start_file(std::byte* inherited) noexcept;
   OpenResult fail(OpenResult result, int error) noexcept;
+  void complete_rank(ProcessInfo& info) noexcept;
   void write_header(std::byte* base, const ProcessInfo& info) const noexcept;
   void copy_tables(std::byte* to, std::byte* from) const noexcept;
 
@@ -158,6 +170,10 @@ class Recorder {
   std::atomic<std::uint64_t>* seen_source_lines_ = nullptr;  // kSeenSourceLines of file << 32 | line
   PathBuffer directory_{};
   PathBuffer path_{};
+  RunIdentity run_{};
+  std::atomic<std::int32_t> rank_{-1};  // of the process group, or of the environment
+  std::atomic<std::int32_t> world_size_{-1};
+  bool rank_was_given_ = false;  // by the environment
 };
 static_assert(std::is_trivially_destructible_v<Recorder>);
 

@@ -90,6 +90,17 @@ void Recorder::add_notice(std::string_view text) noexcept {
   add_record(base, RecordKind::Notice, NoticePayload{intern_string(text), 0, wall_clock_ns()});
 }
 
+void Recorder::add_rank(std::int32_t rank, std::int32_t world_size) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr || rank_was_given_ || rank < 0) return;
+  std::int32_t known = world_size_.load(std::memory_order_relaxed);
+  do {
+    if (world_size <= known) return;
+  } while (!world_size_.compare_exchange_weak(known, world_size, std::memory_order_relaxed));
+  rank_.store(rank, std::memory_order_relaxed);
+  add_record(base, RecordKind::Rank, RankPayload{rank, world_size});
+}
+
 void Recorder::add_child_end(std::uint32_t pid, std::int32_t status) noexcept {
   std::byte* const base = writable_by_owner();
   if (base != nullptr) add_record(base, RecordKind::ChildEnd, ChildEndPayload{pid, status, wall_clock_ns()});

@@ -94,8 +94,10 @@ std::int32_t torch_call_dispatcher_wrapper(const char* name, const char* overloa
   return torch_call_dispatcher(name, overload, stack, version);
 }
 
+// The first group is that of all ranks: PyTorch makes others out of it alone.
 void make_process_group_wrapper(void* group, void* store, int rank, int size) {
   demand();
+  runtime.recorder->add_rank(rank, size);
   make_process_group(group, store, rank, size);
 }
 

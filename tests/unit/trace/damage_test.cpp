@@ -113,7 +113,7 @@ TEST_CASE("another major version is refused, saying which devsan is needed") {
   const DamagedFile file;
   Bytes bytes = sample();
   put<std::uint16_t>(bytes, offsetof(FileHeader, major_version), 2);
-  CHECK(file.refusal(bytes).find("format 2.0") != std::string::npos);
+  CHECK(file.refusal(bytes).find("format 2." + std::to_string(kMinorVersion)) != std::string::npos);
   CHECK(file.refusal(bytes).find("a newer devsan") != std::string::npos);
   put<std::uint16_t>(bytes, offsetof(FileHeader, major_version), 0);
   CHECK(file.refusal(bytes).find("an older devsan") != std::string::npos);

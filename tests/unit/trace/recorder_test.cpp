@@ -105,6 +105,39 @@ TEST_CASE("everything that is recorded is read back") {
   CHECK(trace.header().close_mark == CloseMark::open);
 }
 
+TEST_CASE("a rank that is learned later counts where the environment gave none, and a smaller group tells none") {
+  const TemporaryDirectory directory;
+  const auto learns = open_recorder(directory.path());
+  CHECK_FALSE(read_trace(*learns).rank());
+  learns->add_rank(-1, 4);
+  CHECK_FALSE(read_trace(*learns).rank());
+  learns->add_rank(3, 4);
+  learns->add_rank(0, 2);
+  CHECK(read_trace(*learns).rank() == 3);
+  CHECK(fs::path(learns->path()).filename() == "rank-." + pid_text() + ".devsan");
+
+  const EnvironmentVariable given("RANK", "7");
+  const auto knows = open_recorder(directory.path());
+  knows->add_rank(3, 4);
+  CHECK(read_trace(*knows).rank() == 7);
+}
+
+TEST_CASE("a trace says which run it is of, and when its process ended") {
+  const TemporaryDirectory directory;
+  Recorder recorder;
+  RunIdentity run{{}, 17};
+  std::string_view("run-1").copy(run.name.data(), run.name.size());
+  REQUIRE(recorder.open({directory.path().c_str(), kMinFileSize, run}) == OpenResult::opened);
+  const auto header = read_header(recorder.path());
+  REQUIRE(header);
+  CHECK(run_of(*header) == "run-1");
+  CHECK(header->rendezvous == 17);
+  CHECK(header->end_time_ns == 0);
+  recorder.close(CloseMark::exited);
+  CHECK(read_trace(recorder).run() == "run-1");
+  CHECK(read_trace(recorder).header().end_time_ns >= header->start_time_ns);
+}
+
 TEST_CASE("what is recorded can be read back in the process") {
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
