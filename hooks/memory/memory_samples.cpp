@@ -4,6 +4,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/sysinfo.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -134,48 +135,72 @@ void look_at_device(c10::DeviceAllocator& allocator, c10::DeviceIndex index, tra
   trace::add_sample(curve, sample);
 }
 
-// In this order: without a guard to ask for the allocator is an error, and before the allocator is in use to count the
-// devices would start the driver, after which a forked child could not use it.
-void look_at_devices(const trace::MemorySample& sample) {
-  if (runtime.host->device_calls->captures()) return;  // some allocators ask the driver
+// PyTorch's allocator, once it is in use. In this order: without a guard to ask for the allocator is an error, and
+// before the allocator is in use to count the devices would start the driver, after which a forked child could not use
+// it.
+c10::DeviceAllocator* allocator_in_use() {
   const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
-  if (guard == nullptr) return;
+  if (guard == nullptr) return nullptr;
   auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::DeviceType::CUDA));
-  if (allocator == nullptr || !allocator->initialized()) return;
+  return allocator != nullptr && allocator->initialized() ? allocator : nullptr;
+}
+
+// A child of a process that has used its devices cannot use them, and what its allocator says is its parent's; another
+// thread may have held that allocator's lock at the fork.
+constinit std::atomic<bool> devices_are_inherited{false};
+
+void note_fork() noexcept {
+  try {
+    if (allocator_in_use() != nullptr) devices_are_inherited.store(true, std::memory_order_relaxed);
+  } catch (...) {  // no allocator of CUDA
+  }
+}
+
+void look_at_devices(const trace::MemorySample& sample) {
+  if (devices_are_inherited.load(std::memory_order_relaxed)) return;
+  if (runtime.host->device_calls->captures()) return;  // some allocators ask the driver
+  c10::DeviceAllocator* const allocator = allocator_in_use();
+  if (allocator == nullptr) return;
+  const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
   const int count = std::min<int>(guard->deviceCount(), kDevices);
   for (int i = 0; i < count; ++i) look_at_device(*allocator, static_cast<c10::DeviceIndex>(i), sample);
 }
 #else
+void note_fork() noexcept {}
 void look_at_devices(const trace::MemorySample&) {}
 #endif
 
-void look(std::uint32_t step, trace::SeriesClock clock) noexcept {
+void look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock) noexcept {
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   if (curves.epoch.exchange(epoch) != epoch || curves.clock != clock) {
     curves.clock = clock;
     curves.host = nullptr;
     curves.devices.fill(nullptr);
   }
-  trace::MemorySample sample{};
-  sample.time_ns = trace::wall_clock_ns();
-  sample.step = step;
   look_at_host(sample);
   try {
     look_at_devices(sample);
   } catch (...) {  // no allocator of CUDA, or one that cannot be asked
   }
-  take_site_census(sample, clock);
 }
 
+// Of an iteration that comes too soon for more, what its tensors keep is looked at alone.
 void sample(std::uint32_t step, trace::SeriesClock clock) noexcept {
   const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
-  if (now < next_look.load(std::memory_order_relaxed)) return;
+  const bool due = now >= next_look.load(std::memory_order_relaxed);
+  if (!due && (clock != trace::SeriesClock::iterations || !wants_census(step, now))) return;
   bool idle = false;
   // A child of a fork that came while its parent was looking never looks itself.
   if (!looking.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
-  next_look.store(now + kInterval, std::memory_order_relaxed);
   const int error = errno;
-  look(step, clock);
+  trace::MemorySample at{};
+  at.time_ns = trace::wall_clock_ns();
+  at.step = step;
+  if (due) {
+    next_look.store(now + kInterval, std::memory_order_relaxed);
+    look_at_memory(at, clock);
+  }
+  take_site_census(at, clock);
   errno = error;
   looking.store(false, std::memory_order_release);
 }
@@ -221,6 +246,10 @@ DeviceBytes device_bytes(DeviceKey key) noexcept {
   }
 #endif
   return bytes;
+}
+
+void watch_memory_over_forks() noexcept {
+  pthread_atfork(nullptr, nullptr, note_fork);
 }
 
 void sample_memory(std::uint32_t step) noexcept {

@@ -19,4 +19,7 @@ DeviceBytes device_bytes(DeviceKey device) noexcept;
 // second.
 void sample_memory(std::uint32_t step) noexcept;
 
+// To be called once: a child that is forked while devices are in use has none of their memory.
+void watch_memory_over_forks() noexcept;
+
 }  // namespace devsan::hooks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -30,6 +31,15 @@ struct EarlyCensuses {
   std::int64_t cost_factor;
 };
 constexpr EarlyCensuses kEarly[] = {{32, 20}, {64, 200}};
+
+// However fast they come, of the iterations every third has one, and later each that is a thirty-second of them all
+// behind the one before: then there are enough of them in every part of a run. As long as these have taken no more than
+// so many nanoseconds of the processor, and a fiftieth of the time since the first of them.
+constexpr std::uint32_t kLeastSteps = 3;
+constexpr std::uint32_t kShareOfSteps = 32;
+constexpr std::int64_t kPacedCost = 5'000'000;
+constexpr std::int64_t kPacedCostFactor = 50;
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kSites = 4096;
 constexpr std::size_t kProbes = 16;
 constexpr int kMaxRecords = 256;
@@ -66,14 +76,14 @@ class Sites final : public LiveStorageVisitor {
   bool take(const trace::MemorySample& sample, trace::SeriesClock clock) noexcept {
     for (const std::uint16_t place : known()) sites_[place].count = sites_[place].bytes = 0;
     if (!visit_live_storages(*this)) return false;
-    ++censuses_;
     const std::uint64_t large = least_of_largest();
     for (const std::uint16_t place : known()) note(sites_[place], sample, clock, large);
     search_holders(sample);
     return true;
   }
 
-  std::int64_t cost_factor() const noexcept {
+  std::int64_t next_cost_factor() noexcept {
+    ++censuses_;
     for (const EarlyCensuses& early : kEarly) {
       if (censuses_ < early.until) return early.cost_factor;
     }
@@ -183,20 +193,64 @@ constinit Sites sites{};
 constinit std::uint64_t sites_epoch = 0;
 constinit std::int64_t next_census = 0;
 
+// Censuses paced by steps, and what they have cost. Any thread asks whether one is due; the one that looks adds them.
+struct PacedCensuses {
+  std::atomic<std::uint32_t> next_step{0};
+  std::atomic<std::int64_t> next_time{0};
+  std::int64_t begin = 0;
+  std::int64_t cost = 0;
+
+  bool due(std::uint32_t step, std::int64_t now) const noexcept {
+    return step >= next_step.load(std::memory_order_relaxed) && now >= next_time.load(std::memory_order_relaxed);
+  }
+
+  void add(std::int64_t from, std::int64_t took) noexcept {
+    if (begin == 0) begin = from;
+    cost += took;
+    next_time.store(begin + (cost - kPacedCost) * kPacedCostFactor, std::memory_order_relaxed);
+  }
+
+  void looked_at(std::uint32_t step) noexcept {
+    next_step.store(step + std::max(kLeastSteps, step / kShareOfSteps), std::memory_order_relaxed);
+  }
+
+  void start() noexcept {
+    begin = 0;
+    cost = 0;
+    next_step.store(0, std::memory_order_relaxed);
+    next_time.store(0, std::memory_order_relaxed);
+  }
+};
+constinit PacedCensuses paced{};
+
 }  // namespace
+
+bool wants_census(std::uint32_t step, std::int64_t now) noexcept {
+  return paced.due(step, now);
+}
 
 void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noexcept {
   const std::int64_t begin = trace::clock_ns(CLOCK_MONOTONIC);
-  if (begin < next_census) return;
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (std::exchange(sites_epoch, epoch) != epoch) sites.forget();
+  if (std::exchange(sites_epoch, epoch) != epoch) {
+    sites.forget();
+    paced.start();
+    next_census = 0;
+  }
+  const bool in_turn = begin >= next_census;
+  const bool by_steps = clock == trace::SeriesClock::iterations && paced.due(sample.step, begin);
+  if (!in_turn && !by_steps) return;
+  const std::int64_t worked = trace::clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (!sites.take(sample, clock)) {
-    next_census = std::numeric_limits<std::int64_t>::max();
+    next_census = kNever;
+    paced.next_time.store(kNever, std::memory_order_relaxed);
     runtime.recorder->add_notice("the sizes of tensors cannot be read here: what keeps memory is not known");
     return;
   }
   const std::int64_t end = trace::clock_ns(CLOCK_MONOTONIC);
-  next_census = end + std::max(kLeastInterval, sites.cost_factor() * (end - begin));
+  paced.looked_at(sample.step);
+  if (by_steps) paced.add(begin, trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked);
+  if (in_turn) next_census = end + std::max(kLeastInterval, sites.next_cost_factor() * (end - begin));
 }
 
 }  // namespace devsan::hooks

@@ -12,6 +12,10 @@ namespace devsan::hooks {
 // `sample` tells time and step. One thread at a time, outside of every allocator; a forked child begins anew.
 void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noexcept;
 
+// Whether so many iterations have gone by since the last census that this one is to have one, however short they are.
+// Any thread; `now` is of CLOCK_MONOTONIC.
+bool wants_census(std::uint32_t step, std::int64_t now) noexcept;
+
 // Of a site whose tensors become more and more, as long as nobody knows what keeps them.
 struct GrowingSite {
   trace::SiteId site;

@@ -8,6 +8,7 @@
 
 #include "hooks/meetings/left_exception.h"
 #include "hooks/meetings/meeting.h"
+#include "hooks/memory/memory_samples.h"
 #include "hooks/operators/boxed_call.h"
 #include "hooks/operators/operator_table.h"
 #include "hooks/origins/storage_release.h"
@@ -142,6 +143,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   }
   start_python();
   start_boxed_demand();
+  watch_memory_over_forks();
   if (host->options.guard) prepare_for_host_accesses();
   pending_copies.close_pages_by(host->pinned_pages->load(std::memory_order_acquire));
   host->device_watch->store(&kDeviceWatch, std::memory_order_release);

@@ -67,6 +67,22 @@ def test_a_run_of_half_a_second_is_enough(run_python):
     assert finding["growth"]["holder"] == "means[...]"
 
 
+def test_sixty_steps_as_fast_as_they_go_are_enough(run_python):
+    run = run_python("""
+        import torch
+
+        net, kept = torch.nn.Linear(16, 16).cuda(), []
+        for step in range(60):
+            loss = net(torch.randn(32, 16, device="cuda")).square().mean()
+            loss.backward(retain_graph=True)
+            kept.append(loss)
+        """, sim=1)
+    [finding] = growth(run)
+    assert "torch.randn(32, 16" in finding["where"]["source"]
+    assert finding["growth"]["device"] == "cuda:0"
+    assert finding["growth"]["bytes_per_step"] >= 2 * 32 * 16 * 4
+
+
 def test_what_an_object_keeps_is_named_by_its_way(run_python):
     before = """
         class History: pass
@@ -196,6 +212,26 @@ def test_the_first_steps_are_no_growth(run_python):
     before = "pool = [None] * 20"
     each = "pool[min(step, 19)] = torch.ones(1 << 16, device='cuda') if step < 20 else pool[19]"
     assert growth(run_python(loop(before, each), sim=1), ("warning", "note")) == []
+
+
+SHORT_AND_CLEAN = {
+    "nothing": ("pass", "pass"),
+    "losses as numbers": ("losses = []", "losses.append(loss.item())"),
+    "a deque that is full": ("last = collections.deque(maxlen=15)", "last.append(loss.detach())"),
+    "a cache that fills": (
+        "cache = {}", "n = step if step < 25 else step % 25; cache.setdefault(n, torch.ones(n + 1, 64, device='cuda'))"
+    ),
+    "batches kept while it warms up": ("warm = []", "step < 20 and warm.append(x)"),
+    "an average of weights": CLEAN["an average of weights"],
+    "a list that is emptied": ("kept = []", "kept.append(x.clone()); kept = kept if len(kept) < 12 else []"),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_AND_CLEAN)
+def test_short_runs_that_only_begin_are_quiet(run_python, name):
+    before, each = SHORT_AND_CLEAN[name]
+    run = run_python(loop(before, each, steps=60, pause=0), sim=1)
+    assert growth(run, ("warning", "note")) == []
 
 
 def test_view_shows_growth_in_80_columns(run_python, devsan):
