@@ -77,16 +77,14 @@ std::string sparkline(const std::vector<MemoryPoint>& points, std::size_t column
   return text;
 }
 
-std::vector<std::string> memory_table(const Run& run, const Style& style) {
+std::vector<std::string> memory_table(const std::vector<const Process*>& processes, const Style& style) {
   std::vector<std::string> lines;
-  std::size_t processes = 0;
-  for (const Process& process : run.processes) {
-    if (process.memory.empty() || ++processes > kShownProcesses) continue;
-    lines.push_back(painted(style, Paint::strong, "memory of ") + title_of(process));
-    std::ranges::copy(memory_lines(process.memory, style), std::back_inserter(lines));
+  for (std::size_t i = 0; i < std::min(processes.size(), kShownProcesses); ++i) {
+    lines.push_back(painted(style, Paint::strong, "memory of ") + title_of(*processes[i]));
+    std::ranges::copy(memory_lines(processes[i]->memory, style), std::back_inserter(lines));
   }
-  if (processes > kShownProcesses) {
-    lines.push_back("… and of " + counted(processes - kShownProcesses, "more process"));
+  if (processes.size() > kShownProcesses) {
+    lines.push_back("… and of " + counted(processes.size() - kShownProcesses, "more process"));
   }
   return lines;
 }

@@ -198,6 +198,25 @@ Lines finding_lines(const Finding& finding, const Style& style) {
   return lines;
 }
 
+bool speaks_of_memory(const Finding& finding, const Process& process) {
+  if (finding.kind != Kind::memory_growth && finding.kind != Kind::out_of_memory) return false;
+  return process.rank ? std::ranges::find(finding.ranks, *process.rank) != finding.ranks.end()
+                      : finding.pid == process.pid;
+}
+
+// Those whose memory over time is to be shown.
+std::vector<const Process*> processes_with_memory(const Report& report, const Shown& shown) {
+  std::vector<const Process*> processes;
+  for (const Process& process : report.run.processes) {
+    const auto tells = [&](const Finding& finding) {
+      return (finding.severity != Severity::note || shown.notes) && speaks_of_memory(finding, process);
+    };
+    const bool wanted = shown.memory || std::ranges::any_of(report.findings, tells);
+    if (wanted && !process.memory.empty()) processes.push_back(&process);
+  }
+  return processes;
+}
+
 }  // namespace
 
 std::string render_finding(const Finding& finding, const Style& style) {
@@ -225,7 +244,7 @@ std::string render_terminal(const Report& report, const Style& style, const Show
   } else {
     suppressed = report.suppressed.size();
   }
-  for (const std::string& line : memory_table(report.run, style)) text += line + "\n";
+  for (const std::string& line : memory_table(processes_with_memory(report, shown), style)) text += line + "\n";
   for (const std::string& line : closing_lines(report, style)) text += line + "\n";
   append_hidden(text, notes, "note", "--notes shows them", style);
   append_hidden(text, suppressed, "suppressed finding", "--suppressed shows them", style);

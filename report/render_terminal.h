@@ -11,6 +11,7 @@ namespace devsan::report {
 struct Shown {
   bool notes = false;       // besides errors and warnings
   bool suppressed = false;  // what a suppression or the program itself has silenced; its notes, too, only with `notes`
+  bool memory = false;      // of all processes over time, not of those alone that a shown finding says it of
 };
 
 // The findings that are to be shown; then what else there is to say about the run.

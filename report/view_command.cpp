@@ -82,9 +82,9 @@ int view(const ViewOptions& given) {
     if (options.json && !report.damage.empty()) write_out(render_json(report), options.json_file);
     return 1;
   }
-  const std::string text = options.json
-                               ? render_json(report)
-                               : render_terminal(report, style_of(options.colour), {options.notes, options.suppressed});
+  const std::string text = options.json ? render_json(report)
+                                        : render_terminal(report, style_of(options.colour),
+                                                          {options.notes, options.suppressed, options.memory});
   return write_out(text, options.json_file) ? 0 : 1;
 }
 
@@ -100,6 +100,7 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   command->add_option("--suppressions", options->suppressions, "suppress by this file instead of the run's own")
       ->type_name("FILE");
   command->add_flag("--suppressed", options->suppressed, "show suppressed findings too");
+  command->add_flag("--memory", options->memory, "show the memory of every process over time");
   const std::map<std::string, Colour> colours = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
   command->add_option("--color", options->colour, "auto, always or never (auto: on a terminal, without NO_COLOR)")

@@ -20,6 +20,7 @@ struct ViewOptions {
   std::string json_file;  // "" or "-" is the standard output
   bool notes = false;
   bool suppressed = false;
+  bool memory = false;
   std::optional<std::filesystem::path> suppressions;  // instead of those that the processes were given
   Colour colour = Colour::automatic;
 };

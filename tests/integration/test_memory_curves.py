@@ -95,6 +95,34 @@ def test_view_draws_the_curves(run_python, devsan):
     assert "MiB" in line
 
 
+def test_a_run_without_a_finding_of_memory_shows_no_table(run_python, devsan):
+    run = run_python(loop(each="time.sleep(0.021)"), 10, sim=1)
+    shown = subprocess.run([devsan, "view", run.out], capture_output=True, text=True, check=True).stdout
+    assert "no finding" in shown and "cuda:0" not in shown
+    asked = subprocess.run([devsan, "view", "--memory", run.out], capture_output=True, text=True, check=True).stdout
+    assert "memory of pid" in asked and "cuda:0" in asked and "host" in asked
+
+
+def test_workers_of_a_loader_do_not_show_the_memory_of_their_parent(run_python):
+    run = run_python("""
+        import time, torch
+        class Data(torch.utils.data.Dataset):
+            def __len__(self):
+                return 40
+            def __getitem__(self, index):
+                time.sleep(0.01)
+                return torch.ones(8)
+        model = torch.nn.Linear(8, 8).cuda()
+        for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1):
+            model(batch.cuda()).sum().backward()
+        """, sim=1)
+    assert run.status == 0, run.stderr
+    main, worker = sorted(run.report["run"]["processes"], key=lambda process: process["start"])
+    assert worker["parent_pid"] == main["pid"]
+    assert [curve["device"] for curve in main["memory"]] == [None, "cuda:0"]
+    assert [curve["device"] for curve in worker["memory"]] == [None]
+
+
 def test_a_forked_child_has_a_curve_of_its_own(run_python):
     program = """
         import os, time, torch
