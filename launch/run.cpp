@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <random>
 #include <set>
 
 #include "launch/build.h"
@@ -22,6 +24,7 @@
 #include "launch/supervise.h"
 #include "launch/target_python.h"
 #include "report/collect.h"
+#include "report/runs.h"
 #include "report/style.h"
 #include "report/summary.h"
 #include "report/suppress.h"
@@ -40,6 +43,15 @@ std::string default_directory() {
   char text[32];
   std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
   return std::string("devsan-out/") + text + "-" + std::to_string(getpid());
+}
+
+// No other has this name, on whatever machine: directories may be shared.
+std::string new_run() {
+  std::random_device random;
+  char text[64];
+  std::snprintf(text, sizeof text, "%lld-%d-%08x", static_cast<long long>(std::time(nullptr)),
+                static_cast<int>(getpid()), static_cast<unsigned>(random()));
+  return text;
 }
 
 std::set<fs::path> traces_in(const fs::path& directory) {
@@ -112,6 +124,7 @@ std::string preload_before_ours(const std::vector<std::string>& command, std::st
 
 struct Traced {
   fs::path directory;
+  std::string run;
   std::set<fs::path> before;  // traces of earlier runs
   std::optional<std::uint64_t> oom_kills;
   KernelLog kernel_log{};
@@ -143,6 +156,7 @@ int after_the_run(const RunRequest& request, Traced& traced, const Ending& endin
   std::vector<fs::path> made;
   const std::set<fs::path> now = traces_in(traced.directory);
   std::set_difference(now.begin(), now.end(), traced.before.begin(), traced.before.end(), std::back_inserter(made));
+  made = report::traces_of_run(made, traced.run);
   tell_ends(ending, traced, made);
   for (const fs::path& trace : made) trace::give_back_unused(trace.c_str());
   if (made.empty()) {
@@ -197,19 +211,21 @@ bool prepare(const RunRequest& request, const Installation& installation, const 
 int run_command(const RunRequest& request) {
   Environment environment = Environment::inherited();
   const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
-  const trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
+  trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
   if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
   bool traced = false;
   bool nested = false;
   try {
     const Installation installation = find_installation();
     // A run inside a run that shares its directory leaves the summary to it.
-    nested = trace::parse_options(given).options.out == merged.options.out && is_inside_another_run(installation);
+    const bool inside = is_inside_another_run(installation);
+    nested = inside && trace::parse_options(given).options.out == merged.options.out;
+    if (merged.options.run.empty() || (inside && !nested)) merged.options.run = new_run();
     traced = prepare(request, installation, merged, environment);
   } catch (const Failure& failure) {
     if (!merged.options.quiet) warn(failure.what());
   }
-  Traced where{merged.options.out, traces_in(merged.options.out), oom_kills()};
+  Traced where{merged.options.out, merged.options.run, traces_in(merged.options.out), oom_kills()};
   const Ending ending = supervise(request.command, environment);
   // Whoever read our stderr may be gone; that must not change how the run ended.
   signal(SIGPIPE, SIG_IGN);

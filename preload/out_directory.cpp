@@ -73,10 +73,12 @@ void look_at(int pid, Ancestry* ancestry) noexcept {
     const std::string_view name = file_name(path);
     torch = torch || name == "libtorch_cpu.so";
     devsan = devsan || name == "libdevsan.so";
-    if (path.empty() || path[0] != '/' || !is_trace_name(name)) return true;
+    if (path.empty() || path[0] != '/' || !is_trace_name(name) || !ancestry->directory.empty()) return true;
+    append_unescaped(&ancestry->trace, path);
     append_unescaped(&ancestry->directory, path.substr(0, path.size() - name.size() - 1));
-    return false;
+    return true;
   });
+  if (devsan) ancestry->root = pid;
   ancestry->another_started = ancestry->another_started || !ancestry->directory.empty() || (torch && devsan);
 }
 
@@ -91,7 +93,7 @@ void append_working_directory(PathText* path) noexcept {
 Ancestry look_at_ancestors() noexcept {
   Ancestry ancestry;
   int pid = getppid();
-  for (int i = 0; i < kMaxGenerations && pid > 0 && ancestry.directory.empty(); ++i) {
+  for (int i = 0; i < kMaxGenerations && pid > 0; ++i) {
     look_at(pid, &ancestry);
     pid = parent_of(pid);
   }

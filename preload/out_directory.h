@@ -11,8 +11,10 @@ using PathText = FixedText<4096>;
 
 // What the processes above this one tell.
 struct Ancestry {
-  PathText directory;            // of the nearest ancestor's trace; empty where none has one
+  PathText trace;                // of the nearest ancestor that has one; empty where none has
+  PathText directory;            // that it lies in
   bool another_started = false;  // one of them has torch and devsan in it, and has said what there was to say
+  int root = 0;                  // the topmost that devsan was preloaded into; 0 where there is none
 };
 
 Ancestry look_at_ancestors() noexcept;

@@ -22,6 +22,7 @@
 #include "preload/plt_patcher.h"
 #include "preload/process_suppressions.h"
 #include "preload/real_symbol.h"
+#include "preload/run_identity.h"
 #include "preload/run_info.h"
 #include "preload/say.h"
 #include "trace/options.h"
@@ -217,7 +218,8 @@ class Start {
 
   bool open_recorder() noexcept {
     const PathText directory = choose_directory(options_.out.c_str(), ancestry_);
-    const trace::RecorderSettings settings{directory.c_str(), trace::parse_size(options_.trace_size)};
+    const trace::RecorderSettings settings{directory.c_str(), trace::parse_size(options_.trace_size),
+                                           run_identity(options_.run.c_str(), ancestry_)};
     if (directory.truncated()) {
       errno = ENAMETOOLONG;
     } else if (g_recorder.open(settings) == trace::OpenResult::opened) {

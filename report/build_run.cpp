@@ -48,6 +48,7 @@ Process process_of(const trace::TraceFile& trace) {
   process.pid = header.pid;
   process.parent_pid = header.parent_pid;
   process.rank = trace.rank();
+  process.run = trace.run();
   process.host = trace.host();
   process.start_ns = header.start_time_ns;
   process.close = header.close_mark;
@@ -73,7 +74,10 @@ Process process_of(const trace::TraceFile& trace) {
 }
 
 void summarize_processes(Run& run) {
-  if (const Process* root = root_of(run.processes)) run.command = root->command;
+  if (const Process* root = root_of(run.processes)) {
+    run.command = root->command;
+    run.id = root->run;
+  }
   for (const Process& process : run.processes) {
     if (!process.host.empty() && std::ranges::find(run.hosts, process.host) == run.hosts.end()) {
       run.hosts.push_back(process.host);

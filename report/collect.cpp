@@ -8,6 +8,7 @@
 #include "report/build_growth.h"
 #include "report/build_run.h"
 #include "report/build_traffic.h"
+#include "report/runs.h"
 
 namespace devsan::report {
 namespace {
@@ -22,7 +23,14 @@ bool earlier_name(const fs::path& left, const fs::path& right) {
   return a < b;
 }
 
-void list_directory(const fs::path& directory, std::vector<fs::path>& files, std::vector<std::string>& complaints) {
+// What `paths` lead to.
+struct Listing {
+  std::vector<fs::path> files;
+  std::size_t other_runs = 0;
+  std::vector<std::string> complaints;
+};
+
+std::vector<fs::path> traces_in(const fs::path& directory, std::vector<std::string>& complaints) {
   std::error_code error;
   std::vector<fs::path> found;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
@@ -33,31 +41,42 @@ void list_directory(const fs::path& directory, std::vector<fs::path>& files, std
   } else if (found.empty()) {
     complaints.push_back(directory.string() + ": no trace in this directory (rank<R>.<pid>.devsan)");
   }
-  std::ranges::sort(found, earlier_name);
-  files.insert(files.end(), found.begin(), found.end());
+  return found;
 }
 
-std::vector<fs::path> list_files(std::span<const fs::path> paths, std::vector<std::string>& complaints) {
-  std::vector<fs::path> files;
+void list_directory(const fs::path& directory, RunsRead runs, Listing& listing) {
+  std::vector<fs::path> found = traces_in(directory, listing.complaints);
+  if (runs == RunsRead::newest) {
+    RunTraces newest = newest_run(found);
+    found = std::move(newest.files);
+    listing.other_runs += newest.others;
+  }
+  std::ranges::sort(found, earlier_name);
+  listing.files.insert(listing.files.end(), found.begin(), found.end());
+}
+
+Listing list_files(std::span<const fs::path> paths, RunsRead runs) {
+  Listing listing;
   for (const fs::path& path : paths) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (fs::is_directory(status)) {
-      list_directory(path, files, complaints);
+      list_directory(path, runs, listing);
     } else if (fs::exists(status)) {
-      files.push_back(path);
+      listing.files.push_back(path);
     } else {
-      complaints.push_back(path.string() + ": " + (error ? error.message() : std::string("no such file or directory")));
+      listing.complaints.push_back(path.string() + ": " +
+                                   (error ? error.message() : std::string("no such file or directory")));
     }
   }
   // A file named twice, or beside its directory, counts once.
   std::set<fs::path> seen;
-  std::erase_if(files, [&](const fs::path& file) {
+  std::erase_if(listing.files, [&](const fs::path& file) {
     std::error_code error;
     const fs::path canonical = fs::weakly_canonical(file, error);
     return !seen.insert(error ? file : canonical).second;
   });
-  return files;
+  return listing;
 }
 
 }  // namespace
@@ -113,10 +132,10 @@ Report Collector::take() {
   return std::exchange(report_, {});
 }
 
-Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead) {
-  Reading reading;
+Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead, RunsRead runs) {
+  Listing listing = list_files(paths, runs);
   Collector collector(instead);
-  for (const fs::path& file : list_files(paths, reading.complaints)) {
+  for (const fs::path& file : listing.files) {
     const auto opened = trace::TraceFile::open(file);
     if (const auto* damage = std::get_if<trace::Damage>(&opened)) {
       collector.add_damage(file, *damage);
@@ -124,8 +143,12 @@ Reading read_traces(std::span<const fs::path> paths, const std::vector<Suppressi
       collector.add(std::get<trace::TraceFile>(opened));
     }
   }
+  Reading reading;
+  reading.complaints = std::move(listing.complaints);
   reading.readable = collector.traces();
   reading.report = collector.take();
+  reading.report.run.other_runs = listing.other_runs;
+  if (runs == RunsRead::all && count_runs(listing.files) > 1) reading.report.run.id.clear();
   return reading;
 }
 

@@ -41,7 +41,11 @@ struct Reading {
   std::vector<std::string> complaints;  // one line each: paths that are not there, directories without traces
 };
 
-// Reads files, and directories for the `*.devsan` files in them (not below them).
-Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr);
+enum class RunsRead { newest, all };
+
+// Reads files, and directories for the `*.devsan` files in them (not below them): of each directory those of its newest
+// run, or all.
+Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr,
+                    RunsRead runs = RunsRead::newest);
 
 }  // namespace devsan::report

@@ -208,6 +208,7 @@ struct Growth {
   bool seldom = false;     // tensors were looked at too few times to tell which of them account for it
   std::uint32_t since = 0;
   double bytes_per_step = 0;                // of all parts
+  double records_per_step = 0;              // bytes that the host gains by its records of the parts; 0: not known
   std::uint64_t bytes = 0;                  // at last
   std::optional<std::uint64_t> steps_left;  // until the device, or the host, is full
   std::vector<Part> parts;                  // the one that `where` is first; empty: no tensors account for it
@@ -318,6 +319,7 @@ struct Process {
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::optional<int> rank;
+  std::string run;  // the name of the one it belongs to; empty where its trace says none
   std::string host;
   std::string command;
   std::int64_t start_ns = 0;
@@ -354,6 +356,8 @@ struct SuppressionUse {
 };
 
 struct Run {
+  std::string id;              // empty: the traces name none, or they are of several
+  std::size_t other_runs = 0;  // whose traces lie in the same directories, and are not shown
   std::string command;
   std::vector<std::string> hosts;
   std::int64_t start_ns = 0;  // 0 when unknown

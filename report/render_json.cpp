@@ -194,6 +194,7 @@ Json process_json(const Process& process) {
   Json json = {{"pid", process.pid},
                {"parent_pid", process.parent_pid},
                {"rank", or_null(process.rank)},
+               {"run", text_or_null(process.run)},
                {"host", text_or_null(process.host)},
                {"command", text_or_null(process.command)},
                {"trace", process.file},
@@ -212,7 +213,9 @@ Json process_json(const Process& process) {
 }
 
 Json run_json(const Run& run) {
-  Json json = {{"command", text_or_null(run.command)},
+  Json json = {{"id", text_or_null(run.id)},
+               {"other_runs", run.other_runs},
+               {"command", text_or_null(run.command)},
                {"host", text_or_null(run.hosts.empty() ? "" : run.hosts.front())},
                {"hosts", run.hosts},
                {"start", time_or_null(run.start_ns)},

@@ -248,6 +248,7 @@ std::string render_terminal(const Report& report, const Style& style, const Show
   for (const std::string& line : closing_lines(report, style)) text += line + "\n";
   append_hidden(text, notes, "note", "--notes shows them", style);
   append_hidden(text, suppressed, "suppressed finding", "--suppressed shows them", style);
+  append_hidden(text, report.run.other_runs, "earlier run", "--all-runs shows them", style);
   return text;
 }
 

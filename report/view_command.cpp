@@ -74,7 +74,8 @@ int view(const ViewOptions& given) {
   if (options.suppressions) suppressions = read_suppression_file(*options.suppressions);
   for (const std::string& complaint : suppressions.complaints) complain(complaint);
   if (!suppressions.complaints.empty()) return 2;
-  const Reading reading = read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr);
+  const Reading reading = read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
+                                      options.all_runs ? RunsRead::all : RunsRead::newest);
   for (const std::string& complaint : reading.complaints) complain(complaint);
   const Report& report = reading.report;
   if (reading.readable == 0) {
@@ -101,6 +102,7 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
       ->type_name("FILE");
   command->add_flag("--suppressed", options->suppressed, "show suppressed findings too");
   command->add_flag("--memory", options->memory, "show the memory of every process over time");
+  command->add_flag("--all-runs", options->all_runs, "show all runs of a directory, not the newest alone");
   const std::map<std::string, Colour> colours = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
   command->add_option("--color", options->colour, "auto, always or never (auto: on a terminal, without NO_COLOR)")

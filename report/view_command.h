@@ -21,6 +21,7 @@ struct ViewOptions {
   bool notes = false;
   bool suppressed = false;
   bool memory = false;
+  bool all_runs = false;
   std::optional<std::filesystem::path> suppressions;  // instead of those that the processes were given
   Colour colour = Colour::automatic;
 };

@@ -33,14 +33,18 @@ def preload(existing, library):
     return ":".join([library, *others])
 
 
-def with_directory(options):
-    """DEVSAN_OPTIONS with a directory for the traces, so that all workers share one."""
+def completed(options):
+    """DEVSAN_OPTIONS with a directory for the traces and a name for the run, so that all workers share them."""
     keys = [pair.partition("=")[0] for pair in options.split(":")]
-    if "out" in keys:
-        return options
-    directory = os.path.abspath(f"devsan-out/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    escaped = directory.replace("\\", "\\\\").replace('"', '\\"')
-    return ":".join([*filter(None, [options]), f'out="{escaped}"'])
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    added = []
+    if "out" not in keys:
+        directory = os.path.abspath(f"devsan-out/{name}")
+        escaped = directory.replace("\\", "\\\\").replace('"', '\\"')
+        added.append(f'out="{escaped}"')
+    if "run" not in keys:
+        added.append(f"run={name}-{os.urandom(4).hex()}")
+    return ":".join([*filter(None, [options]), *added])
 
 
 class TracedLogsSpecs(DefaultLogsSpecs):
@@ -58,7 +62,7 @@ class TracedLogsSpecs(DefaultLogsSpecs):
         ask("build", "--python", sys.executable)
         return {
             "LD_PRELOAD": preload(os.environ.get("LD_PRELOAD", ""), library),
-            "DEVSAN_OPTIONS": with_directory(os.environ.get("DEVSAN_OPTIONS", "")),
+            "DEVSAN_OPTIONS": completed(os.environ.get("DEVSAN_OPTIONS", "")),
         }
 
     def reify(self, envs):
