@@ -19,6 +19,9 @@ constexpr std::uint32_t kLeastSteps = 50;
 constexpr std::size_t kLeastPoints = 16;
 constexpr double kLeastShareOfCurve = 0.03;
 constexpr double kAccountedFor = 0.5;  // of a curve's slope, by tensors
+// What the process itself may need for a tensor that is kept: its objects in C++ and Python, the nodes of its graph,
+// the block of the allocator. Measured are 1.5 KiB; a graph has nodes without tensors, too.
+constexpr double kBytesOfRecords = 8192;
 
 struct GrowingSite {
   const trace::SiteMemory* site = nullptr;
@@ -96,7 +99,8 @@ bool comes_first(const GrowingSite& a, const GrowingSite& b) {
   return a.part.bytes_per_step > b.part.bytes_per_step;
 }
 
-Finding finding_of(const Process& process, std::vector<GrowingSite> sites) {
+// `records`: what the host gains with every step by these tensors, besides themselves.
+Finding finding_of(const Process& process, std::vector<GrowingSite> sites, double records) {
   std::ranges::stable_sort(sites, comes_first);
   const GrowingSite& first = sites.front();
   Finding finding = begin_finding(process);
@@ -107,6 +111,7 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites) {
   growth.bounded = (first.site->holder_flags & trace::kHolderBounded) != 0;
   growth.per_batch = first.site->clock == trace::SeriesClock::shared_tensors;
   growth.since = first.slope.since;
+  growth.records_per_step = records;
   for (const GrowingSite& site : sites) {
     growth.bytes_per_step += site.part.bytes_per_step;
     growth.bytes += site.part.bytes;
@@ -123,7 +128,7 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites) {
   const MemoryCurve* curve = curve_of(process, growth.device);
   const double total = curve != nullptr ? static_cast<double>(curve->points.back().used) : 0;
   const double gained = growth.bytes_per_step * (first.last_step - std::min(growth.since, first.last_step));
-  if (gained < total * kSmallShare || growth.bounded) finding.severity = Severity::note;
+  if ((gained < total * kSmallShare && records == 0) || growth.bounded) finding.severity = Severity::note;
   finding.growth = std::move(growth);
   advise(finding);
   finding.id = identity_of(finding);
@@ -156,28 +161,76 @@ bool looked_seldom(const trace::TraceFile& trace) {
   return !sites.empty() && std::ranges::all_of(sites, few);
 }
 
-// A curve that grows more than its tensors do; `seldom` as of Growth.
-std::optional<Finding> finding_of(const Process& process, const MemoryCurve& curve, double by_tensors, bool seldom) {
+std::optional<Slope> slope_of(const MemoryCurve& curve) {
   std::vector<GrowthPoint> points;
   for (const MemoryPoint& point : curve.points) points.push_back({point.step, static_cast<double>(point.used)});
   if (points.size() < kLeastPoints || points.back().step - points.front().step < kLeastSteps) return std::nullopt;
-  const auto slope = growth_of(points);
-  if (!slope || by_tensors > slope->per_step * kAccountedFor) return std::nullopt;
-  if (slope->gained < points.back().value * kLeastShareOfCurve) return std::nullopt;
+  auto slope = growth_of(points);
+  return slope && slope->gained >= points.back().value * kLeastShareOfCurve ? slope : std::nullopt;
+}
+
+// A curve that grows more than its tensors do; `seldom` as of Growth.
+Finding finding_of(const Process& process, const MemoryCurve& curve, const Slope& slope, bool seldom) {
   Finding finding = begin_finding(process);
   Growth growth;
   growth.device = curve.device;
   growth.per_batch = curve.per_batch;
-  growth.since = slope->since;
-  growth.bytes_per_step = slope->per_step;
+  growth.since = slope.since;
+  growth.bytes_per_step = slope.per_step;
   growth.bytes = curve.points.back().used;
   growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step);
   growth.seldom = seldom;
-  finding.step = slope->since;
+  finding.step = slope.since;
   finding.time_ns = curve.points.back().time_ns;
   finding.growth = std::move(growth);
   finding.id = identity_of(finding);
   return finding;
+}
+
+// How many tensors more there are with every step, of those that have grown for as long as the host's curve.
+double tensors_beside(const std::vector<GrowingSite>& sites, const MemoryCurve& host, const Slope& slope) {
+  const std::uint32_t late = slope.since + (host.points.back().step - slope.since) / 4;
+  double tensors = 0;
+  for (const GrowingSite& site : sites) {
+    if (site.slope.since <= late) tensors += site.part.tensors_per_step;
+  }
+  return tensors;
+}
+
+// What grows, with what the tensors that grow say of it.
+struct Curves {
+  std::vector<Finding> findings;  // of those that the tensors do not account for
+  double records = 0;             // that the host has of the tensors, with every step
+};
+
+Curves judge_curves(const trace::TraceFile& trace, const Process& process, const std::vector<GrowingSite>& sites) {
+  std::map<std::string, double> by_tensors;
+  // What is on a simulated device is memory of the process, too.
+  const bool simulated = process.info.contains("simulated");
+  for (const GrowingSite& site : sites) {
+    by_tensors[site.device] += site.part.bytes_per_step;
+    if (simulated && !site.device.empty()) by_tensors[""] += site.part.bytes_per_step;
+  }
+  const bool seldom = looked_seldom(trace);
+  Curves curves;
+  for (const MemoryCurve& curve : process.memory) {
+    const auto slope = slope_of(curve);
+    const double tensors = by_tensors[curve.device];
+    if (!slope || tensors > slope->per_step * kAccountedFor) continue;
+    const double rest = slope->per_step - tensors;
+    if (curve.device.empty() && rest <= tensors_beside(sites, curve, *slope) * kBytesOfRecords) {
+      curves.records = rest;
+    } else {
+      curves.findings.push_back(finding_of(process, curve, *slope, seldom));
+    }
+  }
+  return curves;
+}
+
+double tensors_of(const std::vector<GrowingSite>& group) {
+  double tensors = 0;
+  for (const GrowingSite& site : group) tensors += site.part.tensors_per_step;
+  return tensors;
 }
 
 }  // namespace
@@ -187,20 +240,12 @@ std::vector<Finding> build_growth(const trace::TraceFile& trace, const Process& 
   for (const trace::SiteMemory& site : trace.site_memory()) {
     if (auto found = growing(trace, site)) sites.push_back(std::move(*found));
   }
-  std::map<std::string, double> by_tensors;
-  // What is on a simulated device is memory of the process, too.
-  const bool simulated = process.info.contains("simulated");
-  for (const GrowingSite& site : sites) {
-    by_tensors[site.device] += site.part.bytes_per_step;
-    if (simulated && !site.device.empty()) by_tensors[""] += site.part.bytes_per_step;
+  auto [findings, records] = judge_curves(trace, process, sites);
+  auto groups = groups_of(std::move(sites));
+  const auto most = std::ranges::max_element(groups, {}, tensors_of);
+  for (auto group = groups.begin(); group != groups.end(); ++group) {
+    findings.push_back(finding_of(process, std::move(*group), group == most ? records : 0));
   }
-  const bool seldom = looked_seldom(trace);
-  std::vector<Finding> findings;
-  for (const MemoryCurve& curve : process.memory) {
-    auto found = finding_of(process, curve, by_tensors[curve.device], seldom);
-    if (found) findings.push_back(std::move(*found));
-  }
-  for (auto& group : groups_of(std::move(sites))) findings.push_back(finding_of(process, std::move(group)));
   return findings;
 }
 

@@ -81,6 +81,10 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
     since += " At this rate " + (growth.device.empty() ? std::string("the host's memory") : growth.device) +
              " is full in " + std::to_string(*growth.steps_left) + " more " + step_noun(growth) + "s.";
   }
+  if (growth.records_per_step > 0) {
+    since += " The host's records of these tensors and of their graphs take another " +
+             rate_text(growth.records_per_step) + " a " + step_noun(growth) + ".";
+  }
   if (growth.bounded) since += " The deque drops its oldest entries when it is full.";
   append_wrapped(lines, since, 2, style);
   return lines;

@@ -89,6 +89,7 @@ Json growth_json(const Growth& growth) {
   json["graph"] = growth.graph;
   json["since"] = growth.since;
   json["bytes_per_step"] = hundredths(growth.bytes_per_step);
+  json["records_per_step"] = hundredths(growth.records_per_step);
   json["bytes"] = growth.bytes;
   json["steps_left"] = growth.steps_left ? Json(*growth.steps_left) : Json(nullptr);
   json["clock"] = growth.per_batch ? "shared-tensors" : "iterations";

@@ -148,6 +148,34 @@ def test_a_process_that_grows_without_tensors(run_python):
     assert finding["growth"]["bytes_per_step"] == pytest.approx(1 << 20, rel=0.2)
 
 
+# Graphs of little tensors: most of what they take are objects of the process.
+SMALL_GRAPHS = """
+    import time, torch
+    net, kept = torch.nn.Linear(16, 16).to({device!r}), []
+    for step in range(1500):
+        loss = net(torch.randn(32, 16, device={device!r})).square().mean()
+        loss.backward(retain_graph=True)
+        kept.append({kept})
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_graphs_that_are_kept_are_told_once(run_python, device):
+    run = run_python(SMALL_GRAPHS.format(device=device, kept="loss"), sim=int(device == "cuda"))
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] == "kept[...]"
+    assert finding["growth"]["records_per_step"] > 500
+
+
+def test_what_grows_beside_graphs_and_is_larger_is_told_too(run_python):
+    run = run_python(SMALL_GRAPHS.format(device="cuda", kept="(loss, bytes(1) * (1 << 17))"), sim=1)
+    of_graphs, of_process = sorted(growth(run), key=lambda finding: not finding["growth"]["parts"])
+    assert of_graphs["growth"]["holder"] == "kept[...][0]"
+    assert of_process["growth"]["parts"] == []
+    assert of_process["growth"]["bytes_per_step"] > 1 << 17
+
+
 WORKERS = """
     import time, torch
     class Data(torch.utils.data.Dataset):
