@@ -171,7 +171,7 @@ def test_graphs_that_are_kept_are_told_once(run_python, device):
 def test_what_grows_beside_graphs_and_is_larger_is_told_too(run_python):
     run = run_python(SMALL_GRAPHS.format(device="cuda", kept="(loss, bytes(1) * (1 << 17))"), sim=1)
     of_graphs, of_process = sorted(growth(run), key=lambda finding: not finding["growth"]["parts"])
-    assert of_graphs["growth"]["holder"] == "kept[...][0]"
+    assert of_graphs["growth"]["holder"].startswith("kept[...]")
     assert of_process["growth"]["parts"] == []
     assert of_process["growth"]["bytes_per_step"] > 1 << 17
 
