@@ -281,6 +281,7 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
 
   static c10::DataPtr wrap(c10::DataPtr host, std::size_t bytes, c10::DeviceIndex device) {
     void* data = host.get();
+    in_use().store(true, std::memory_order_relaxed);
     auto block = std::make_unique<DeviceBlock>(DeviceBlock{std::move(host), bytes, device});
     device_ranges().add(data, bytes, device);
     return {data, block.release(), &release_device_block, {kSimulatedType, device}};
@@ -291,7 +292,8 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
     std::memcpy(destination, source, bytes);
   }
 
-  bool initialized() override { return true; }
+  // CUDA's is once the devices are in use, which a process that is forked before may still do.
+  bool initialized() override { return in_use().load(std::memory_order_relaxed); }
   void emptyCache(c10::MempoolId_t) override {
     for (int device = 0; device < device_count(); ++device) books(static_cast<c10::DeviceIndex>(device)).empty_cache();
   }
@@ -304,6 +306,10 @@ class SimulatedAllocator final : public c10::DeviceAllocator {
   }
 
  private:
+  static std::atomic<bool>& in_use() {
+    static constinit std::atomic<bool> used{false};
+    return used;
+  }
   static DeviceBooks& checked_books(c10::DeviceIndex device) {
     check_device(device);
     return books(device);
