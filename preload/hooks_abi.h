@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 8;
+inline constexpr std::uint32_t kHooksAbi = 9;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -140,6 +140,7 @@ struct HookTable {
   std::uint32_t count;
   const Replacement* replacements;  // in the hooks library's own data, filled by relocations
   StatusAtEnd status_at_end;
+  void (*objects_loaded)() = nullptr;  // called when their calls have been replaced; perhaps under the loader's lock
 };
 
 // Returns the table, or null where this library cannot serve the process (it has then said why).

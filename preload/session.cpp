@@ -44,6 +44,7 @@ constinit std::atomic<SimModuleCreated> g_module_created{nullptr};
 constinit FixedText<kOptionsSize> g_options_text;
 constinit HostServices g_services{};
 constinit std::atomic<StatusAtEnd> g_status_at_end{nullptr};
+constinit std::atomic<void (*)()> g_objects_loaded{nullptr};
 constinit std::atomic<const DeviceWatch*> g_device_watch{nullptr};
 constinit std::atomic<const PinnedPages*> g_pinned_pages{nullptr};
 
@@ -280,6 +281,7 @@ class Start {
     if (table == nullptr) return false;
     if (g_services.options.simulated_devices == 0) cuda::tell_through(&g_device_watch);
     g_status_at_end.store(table->status_at_end, std::memory_order_release);
+    g_objects_loaded.store(table->objects_loaded, std::memory_order_release);
     g_patcher.leave_alone(_DYNAMIC);  // our own
     g_patcher.ask_about_others(&replace_cuda_call);
     if (g_patcher.start(*table, ElfImage(library.object->l_addr, library.object->l_ld))) return patch();
@@ -345,6 +347,7 @@ void look_at_objects() noexcept {
     g_scanned_added.store(complete ? before.added : 0, std::memory_order_relaxed);
     g_scanned_removed.store(before.removed, std::memory_order_relaxed);
     PatchTurn::give_back();
+    if (auto* told = g_objects_loaded.load(std::memory_order_acquire)) told();
   }
 }
 

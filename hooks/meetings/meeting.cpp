@@ -26,6 +26,7 @@
 #include "hooks/origins/gradient_check.h"
 #include "hooks/origins/stack.h"
 #include "hooks/process/busy.h"
+#include "hooks/process/python_start.h"
 #include "hooks/process/runtime.h"
 #include "hooks/process/thread_caches.h"
 #include "hooks/process/thread_start.h"
@@ -238,7 +239,11 @@ MeetingKey key_of(const ThreadState& state, const Details& details, OperandList&
 }
 
 // The interpreter's state of the thread, for those who may look at the program's objects; null for others.
-const void* python_to_search(const ThreadState& state, const void* caller) noexcept {
+const void* python_to_search(ThreadState& state, const void* caller) noexcept {
+  if (!runtime.has_python) {
+    look_for_python(is_in_python_bindings(caller));
+    state.outer.python = python_thread(state);
+  }
   return may_take_gil(state, caller) ? state.outer.python : nullptr;
 }
 
@@ -295,7 +300,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
 }  // namespace
 
 bool is_in_python_bindings(const void* caller) noexcept {
-  return caller >= runtime.python_bindings_begin && caller < runtime.python_bindings_end;
+  return caller >= runtime.python_bindings_begin.load() && caller < runtime.python_bindings_end.load();
 }
 
 // The functions of torch's Python bindings give up the GIL around an operator and take it again when it returns, or

@@ -221,9 +221,9 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
 const void* BoxedCall::caller() const noexcept {
   const ThreadState& state = thread_state();
   if (state.outer.python == nullptr) return nullptr;
-  if (way_ == Way::python) return runtime.python_bindings_begin;
+  if (way_ == Way::python) return runtime.python_bindings_begin.load();
   if (frame_ == frame_around_) return nullptr;
-  return is_called_by_binding(state.outer.python) ? runtime.python_bindings_begin : nullptr;
+  return is_called_by_binding(state.outer.python) ? runtime.python_bindings_begin.load() : nullptr;
 }
 
 void BoxedCall::returned(c10::ArrayRef<c10::IValue> results) noexcept {

@@ -116,7 +116,7 @@ DEVSAN_REPLACEMENTS const Replacement demand_replacements[] = {
 }  // namespace
 
 void start_boxed_demand() noexcept {
-  const bool python_is_watched = runtime.python_bindings_begin == nullptr || real_to_ivalue.get() != nullptr;
+  const bool python_is_watched = runtime.python_bindings_begin.load() == nullptr || real_to_ivalue.get() != nullptr;
   if (!python_is_watched || interpret == nullptr) demand();
 }
 

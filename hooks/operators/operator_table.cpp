@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hooks/meetings/halt.h"
+#include "hooks/process/python_start.h"
 #include "hooks/process/runtime.h"
 
 // The linker's names for the ends of the sections.
@@ -40,6 +41,10 @@ const HookTable* hook_table() noexcept {
   table.replacements = replacements_begin;
   table.count = static_cast<std::uint32_t>(replacements_end - replacements_begin);
   table.status_at_end = [](int status) { return status_with_halt(status, false); };
+  table.objects_loaded = [] {
+    look_for_torch();
+    look_for_python();
+  };
   return &table;
 }
 

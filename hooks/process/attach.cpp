@@ -1,12 +1,10 @@
 // devsan_hooks_attach: what libdevsan.so calls when the hooks are loaded.
-#include <link.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
-#include <string_view>
+#include <string>
 
-#include "hooks/meetings/left_exception.h"
 #include "hooks/meetings/meeting.h"
 #include "hooks/memory/memory_samples.h"
 #include "hooks/operators/boxed_call.h"
@@ -14,9 +12,8 @@
 #include "hooks/origins/storage_release.h"
 #include "hooks/process/large_page.h"
 #include "hooks/process/often_read.h"
+#include "hooks/process/python_start.h"
 #include "hooks/process/runtime.h"
-#include "hooks/python/code_table.h"
-#include "hooks/python/python_frames.h"
 #include "hooks/traffic/host_access.h"
 #include "hooks/traffic/pending_copies.h"
 #include "hooks/traffic/races.h"
@@ -24,28 +21,6 @@
 namespace devsan::hooks {
 
 namespace {
-
-// Where torch is, and the code of its Python bindings.
-int inspect_object(dl_phdr_info* info, std::size_t, void*) {
-  const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  const std::size_t slash = path.rfind('/');
-  if (slash == path.npos) return 0;
-  const std::string_view name = path.substr(slash + 1);
-  const std::string_view library = "lib/";
-  if (name == "libtorch_cpu.so" && path.substr(0, slash + 1).ends_with(library)) {
-    const std::string_view directory = path.substr(0, slash + 1 - library.size());
-    directories.torch[directory.copy(directories.torch, sizeof directories.torch - 1)] = 0;
-  }
-  if (name != "libtorch_python.so") return 0;
-  for (int k = 0; k < info->dlpi_phnum; ++k) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[k];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    const char* begin = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
-    runtime.python_bindings_begin = begin;
-    runtime.python_bindings_end = begin + segment.p_memsz;
-  }
-  return 0;
-}
 
 const char* device_type_name(c10::DeviceType type) noexcept {
   static std::string names[static_cast<std::size_t>(c10::DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES)];
@@ -56,19 +31,6 @@ const char* device_type_name(c10::DeviceType type) noexcept {
   } catch (...) {
     return "unknown";
   }
-}
-
-void start_python() noexcept {
-  const char* reason = nullptr;
-  runtime.has_python = find_python(&reason) && learn_frame_layout(&reason) && code_table.start(directories.torch);
-  // From 3.11 on the main thread's state is part of the interpreter, which is never freed.
-  if (runtime.has_python && python.minor >= 11 && ::getpid() == ::gettid()) {
-    runtime.main_python = python.PyGILState_GetThisThreadState();
-  }
-  if (runtime.has_python) watch_left_exceptions();
-  if (runtime.has_python || reason == nullptr) return;
-  runtime.host->say(reason);
-  runtime.recorder->add_notice(reason);
 }
 
 // PyTorch's allocators ask about events inside operators, and a process group's watchdog does on a thread of its own:
@@ -132,7 +94,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   runtime.recorder = host->recorder;
   runtime.epoch_page = host->recorder->epoch_page();
   if (::getcwd(directories.start, sizeof directories.start) == nullptr) directories.start[0] = 0;
-  ::dl_iterate_phdr(inspect_object, nullptr);
+  look_for_torch();
   if (!register_operators()) {
     host->say("the trace file has no room for this torch's operators: nothing is recorded");
     return nullptr;
@@ -141,7 +103,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   if (!runtime.has_origins) {
     host->recorder->add_notice("this torch's storages cannot be followed: operands carry no history");
   }
-  start_python();
+  look_for_python();
   start_boxed_demand();
   watch_memory_over_forks();
   if (host->options.guard) prepare_for_host_accesses();

@@ -1,4 +1,5 @@
-// What the hooks know of the process they are in. Filled by devsan_hooks_attach before any wrapper is in place.
+// What the hooks know of the process they are in. Filled by devsan_hooks_attach before any wrapper is in place; what
+// Python brings may come later (python_start.h).
 #pragma once
 
 #include <atomic>
@@ -18,13 +19,13 @@ struct alignas(64) Runtime {
   std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
   std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
   std::atomic<bool> backward_since_forward{false};
-  bool has_python = false;   // frames can be read
-  bool has_origins = false;  // storages tell when they die
+  std::atomic<bool> has_python{false};  // frames can be read; once they can, that stays so
+  bool has_origins = false;             // storages tell when they die
   const HostServices* host = nullptr;
   trace::Recorder* recorder = nullptr;
-  const void* main_python = nullptr;            // PyThreadState of the main thread; null where it may go away
-  const void* python_bindings_begin = nullptr;  // libtorch_python's code, whose callers hold the GIL again on return
-  const void* python_bindings_end = nullptr;
+  // libtorch_python's code, whose callers hold the GIL again on return; null while that is not loaded.
+  std::atomic<const void*> python_bindings_begin{nullptr};
+  std::atomic<const void*> python_bindings_end{nullptr};
 };
 
 struct Directories {

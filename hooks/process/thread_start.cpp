@@ -6,6 +6,7 @@
 
 #include "hooks/operators/schema_operators.h"
 #include "hooks/origins/sites.h"
+#include "hooks/process/python_start.h"
 #include "hooks/process/runtime.h"
 #include "hooks/process/thread_caches.h"
 #include "hooks/traffic/pending_copies.h"
@@ -27,11 +28,8 @@ void start_thread(ThreadState& state) noexcept {
   state.tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   state.unhandled = nullptr;
   state.number = nullptr;
-  state.main_python = nullptr;
-  if (runtime.main_python != nullptr && state.tid == static_cast<std::uint32_t>(::getpid()) &&
-      python.PyGILState_GetThisThreadState() == runtime.main_python) {
-    state.main_python = runtime.main_python;
-  }
+  look_for_python();
+  state.main_python = lasting_python_thread();
   state.ring = nullptr;
   state.ring_index = 0;
   state.sequence = 0;

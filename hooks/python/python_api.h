@@ -24,7 +24,7 @@ struct PythonApi {
   }
 };
 
-// Filled once by find_python(), before any wrapper is in place.
+// Filled by find_python(), and read once runtime.has_python says so.
 extern PythonApi python;
 
 // False where the process has no CPython 3.10 to 3.14, or one that lacks what is needed; `reason` then says so, and is

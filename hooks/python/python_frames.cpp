@@ -1,10 +1,5 @@
 #include "hooks/python/python_frames.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstring>
-
 #include "hooks/process/often_read.h"
 
 namespace devsan::hooks {
@@ -15,7 +10,7 @@ CodeMembers code_members;
 namespace {
 
 // From the headers of each release: Include/cpython/pystate.h, Include/internal/pycore_frame.h (pycore_interpframe*.h
-// in 3.14) and Include/cpython/code.h; 3.10 from Include/cpython/frameobject.h. learn_frame_layout() holds them against
+// in 3.14) and Include/cpython/code.h; 3.10 from Include/cpython/frameobject.h. check_frame_layout() holds them against
 // the running interpreter before anything relies on them.
 constexpr FrameLayout kLayouts[] = {
     {.minor = 10,
@@ -80,90 +75,6 @@ constexpr FrameLayout kLayouts[] = {
      .exception_previous = 8},
 };
 
-// PyMemberDef: name, type, offset, flags, doc.
-constexpr std::ptrdiff_t kMemberSize = 40;
-constexpr std::ptrdiff_t kMemberOffset = 16;
-
-std::ptrdiff_t member_offset(const void* type, const char* name) noexcept {
-  const char* member = field<const char*>(type, kTypeMembers);
-  for (; member != nullptr && field<const char*>(member, 0) != nullptr; member += kMemberSize) {
-    if (std::strcmp(field<const char*>(member, 0), name) == 0) return field<std::ptrdiff_t>(member, kMemberOffset);
-  }
-  return 0;
-}
-
-bool learn_code_members() noexcept {
-  code_members.filename = member_offset(python.code_type, "co_filename");
-  code_members.name = member_offset(python.code_type, "co_name");
-  code_members.qualified_name = member_offset(python.code_type, "co_qualname");
-  code_members.first_line = member_offset(python.code_type, "co_firstlineno");
-  code_members.instructions = field<std::ptrdiff_t>(python.code_type, kTypeBasicSize);
-  return code_members.filename != 0 && code_members.name != 0 && code_members.first_line != 0;
-}
-
-// Asks the kernel whether memory can be read: a wrong layout must not crash the program that is being checked.
-class MemoryProbe {
- public:
-  MemoryProbe() noexcept { ready_ = ::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) == 0; }
-  ~MemoryProbe() {
-    if (ready_) ::close(pipe_[0]), ::close(pipe_[1]);
-  }
-  MemoryProbe(const MemoryProbe&) = delete;
-  MemoryProbe& operator=(const MemoryProbe&) = delete;
-  bool readable(const void* memory, std::size_t size) noexcept {
-    char back[128];
-    return ready_ && size <= sizeof back && ::write(pipe_[1], memory, size) == static_cast<ssize_t>(size) &&
-           ::read(pipe_[0], back, size) == static_cast<ssize_t>(size);
-  }
-
- private:
-  int pipe_[2];
-  bool ready_;
-};
-
-constexpr std::size_t kFrameBytes = 104;
-
-// The next frame from `frame` on that runs `code`. Between two Python frames there may be shims of the interpreter's
-// own.
-const void* find_frame(MemoryProbe& probe, const void* frame, const void* code) noexcept {
-  for (int skipped = 0; skipped < 4; ++skipped) {
-    if (frame == nullptr || !probe.readable(frame, kFrameBytes)) return nullptr;
-    if (frame_code(frame) == code) return frame;
-    frame = frame_previous(frame);
-  }
-  return nullptr;
-}
-
-// Walks the frames both ways, ours and the interpreter's own, and compares code and line of each.
-bool agrees_with_interpreter(void* thread) noexcept {
-  MemoryProbe probe;
-  const auto* holder = field<const char*>(thread, frame_layout.current);
-  if (!probe.readable(holder, 16)) return false;
-  const void* frame = current_frame(thread);
-  void* object = python.PyThreadState_GetFrame(thread);
-  bool agrees = object != nullptr;
-  for (int compared = 0; object != nullptr && compared < 16; ++compared) {
-    void* code = python.PyFrame_GetCode(object);
-    frame = find_frame(probe, frame, code);
-    agrees = frame != nullptr &&
-             code_location(code, frame_instruction(frame, code)).line == python.PyFrame_GetLineNumber(object);
-    python.Py_DecRef(code);
-    void* back = agrees ? python.PyFrame_GetBack(object) : nullptr;
-    python.Py_DecRef(object);
-    object = back;
-    if (agrees) frame = frame_previous(frame);
-  }
-  if (object != nullptr) python.Py_DecRef(object);
-  return agrees;
-}
-
-bool exception_state_is_there(const void* thread) noexcept {
-  // Outside generators the thread's own item is used, which is embedded in the thread state.
-  const auto item = field<std::uintptr_t>(thread, frame_layout.exception);
-  const auto base = reinterpret_cast<std::uintptr_t>(thread);
-  return item > base && item < base + 4096 && item % alignof(void*) == 0;
-}
-
 }  // namespace
 
 CodeLocation code_location(const void* code, int instruction) noexcept {
@@ -187,22 +98,13 @@ bool exception_in_flight(const void* thread) noexcept {
   return false;
 }
 
-bool learn_frame_layout(const char** reason) noexcept {
-  *reason = "this Python's frames are not laid out as devsan knows them: findings carry no Python lines";
+bool choose_frame_layout() noexcept {
   for (const FrameLayout& layout : kLayouts) {
-    if (layout.minor == python.minor) frame_layout = layout;
+    if (layout.minor != python.minor) continue;
+    frame_layout = layout;
+    return true;
   }
-  void* thread = python.PyGILState_GetThisThreadState();
-  if (thread == nullptr || python.PyGILState_Check() == 0 || !learn_code_members()) return false;
-  void* frame = python.PyThreadState_GetFrame(thread);
-  if (frame == nullptr) return false;
-  void* code = python.PyFrame_GetCode(frame);
-  const bool text = learn_text_layout(field<void*>(code, code_members.name));
-  python.Py_DecRef(code);
-  python.Py_DecRef(frame);
-  if (!text || !exception_state_is_there(thread) || !agrees_with_interpreter(thread)) return false;
-  *reason = nullptr;
-  return true;
+  return false;
 }
 
 }  // namespace devsan::hooks

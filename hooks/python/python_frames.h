@@ -31,9 +31,8 @@ struct alignas(64) FrameLayout {
 
 extern FrameLayout frame_layout;
 
-// Chooses the layout of the running interpreter, and checks it against what the interpreter itself says of the calling
-// thread's frames. With the GIL, on a thread that runs Python. False: frames are not read in this process.
-bool learn_frame_layout(const char** reason) noexcept;
+// Takes the layout of the running interpreter's release; false where it is not known. check_frame_layout() comes next.
+bool choose_frame_layout() noexcept;
 
 // The word of a thread's state that is another one while Python code runs that an operator called: the current frame,
 // or until 3.12 the C frame that holds it.
