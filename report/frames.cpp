@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "report/statement_lines.h"
+#include "report/written_text.h"
 
 namespace devsan::report {
 
@@ -52,7 +53,7 @@ std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trac
 }
 
 bool is_library_path(std::string_view path) {
-  if (path.starts_with('<')) return true;
+  if (path.starts_with('<')) return !is_written_text(path);
   if (path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos) return true;
   const auto lib = path.rfind("/lib/python");
   if (lib == path.npos) return false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trace/source_titles.h"
+
 namespace devsan::trace {
 namespace {
 
@@ -42,6 +44,7 @@ std::string TraceFile::run() const {
 }
 
 std::string_view TraceFile::string(StringId id) const {
+  if (const auto title = source_lines_.find({id, kTitleLine}); title != source_lines_.end()) id = title->second;
   const auto offset = static_cast<std::uint32_t>(id);
   const std::span<const std::byte> strings = section(SectionKind::strings);
   if (id == StringId::none || offset % sizeof(std::uint32_t) != 0) return {};

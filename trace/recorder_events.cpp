@@ -116,7 +116,7 @@ void Recorder::add_suppression(std::string_view file, std::int32_t line, std::st
 
 void Recorder::add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept {
   std::byte* const base = writable_by_owner();
-  if (base == nullptr || file == StringId::none || line <= 0) return;
+  if (base == nullptr || file == StringId::none || line < 0) return;
   const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(file)} << 32 | static_cast<std::uint32_t>(line);
   std::atomic<std::uint64_t>& seen = seen_source_lines_[hash_bytes(&key, sizeof(key)) % kSeenSourceLines];
   if (seen.load(std::memory_order_relaxed) == key) return;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <typeinfo>
 
@@ -275,8 +276,10 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   }
   EvidenceList evidence;
   const Failure failure{details.op, details.site, details.message};
+  // To the end of what is written down: the text of code that lies in no file can be read with the GIL alone.
+  std::optional<PythonSection> section;
+  if (searched != nullptr) section.emplace();
   if (raised && !no_memory && searched != nullptr) {
-    const PythonSection section;
     const void* innermost = details.innermost != nullptr ? details.innermost : current_frame(searched);
     examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, failure, operands, evidence);
   }
@@ -285,6 +288,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     examine_text(failure, operands.records(), evidence);
   }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
+  section.reset();
   if (written == nullptr) return {};
   if (no_memory) {
     record_live_memory(*written, runtime.recorder->string(details.message), searched, state.backward_depth != 0);

@@ -10,6 +10,7 @@
 #include "hooks/meetings/left_exception.h"
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_table.h"
+#include "hooks/python/command_code.h"
 #include "hooks/python/frame_check.h"
 #include "hooks/python/python_frames.h"
 
@@ -21,7 +22,7 @@ constexpr char kNotUnderstood[] =
     "this Python's frames are not laid out as devsan knows them: findings carry no Python lines";
 constexpr char kNoMoment[] = "this Python's frames could not be checked: findings carry no Python lines";
 
-// Of an interpreter that is there. Where so many moments told nothing, another one would not.
+// Where so many moments told nothing, another one would not.
 constexpr int kMaxTries = 64;
 
 std::atomic<bool> decided{false};
@@ -60,6 +61,7 @@ void decide(const char* complaint) noexcept {
 
 void begin_reading() noexcept {
   if (!code_table.start(directories.torch)) return decide(kNotUnderstood);
+  learn_command_code(current_frame(python.PyGILState_GetThisThreadState()));
   runtime.has_python.store(true, std::memory_order_release);
   decide(nullptr);
   watch_left_exceptions();
@@ -68,14 +70,10 @@ void begin_reading() noexcept {
 // With the GIL.
 void check_now() noexcept {
   const PythonSection section;
-  switch (check_frame_layout()) {
-    case LayoutVerdict::right:
-      return begin_reading();
-    case LayoutVerdict::wrong:
-      return decide(kNotUnderstood);
-    case LayoutVerdict::undecided:
-      return;
-  }
+  const LayoutVerdict verdict = check_frame_layout();
+  if (verdict == LayoutVerdict::right) return begin_reading();
+  if (verdict == LayoutVerdict::wrong) return decide(kNotUnderstood);
+  if (++tries == kMaxTries) decide(kNoMoment);
 }
 
 int check_when_asked(void*) noexcept {
@@ -108,21 +106,21 @@ bool loaded_more() noexcept {
 // A process without Python is asked often: by each of its threads.
 bool interpreter_is_there() noexcept {
   if (python.Py_IsInitialized != nullptr ? python.Py_IsInitialized() == 0 : !loaded_more()) return false;
+  if (python.minor != 0) return interpreter_lives();
   const char* complaint = nullptr;
-  const bool found = find_python(&complaint);
+  const bool found = find_python(&complaint) && choose_frame_layout();
   if (complaint != nullptr) decide(complaint);
   return found && interpreter_lives();
 }
 
 void look(bool may_take_gil) noexcept {
-  if (!interpreter_is_there() || !choose_frame_layout()) return;
+  if (!interpreter_is_there()) return;
   const bool runs_python = python.PyGILState_GetThisThreadState() != nullptr;
   if (runs_python && (may_take_gil || python.PyGILState_Check() != 0)) {
     check_now();
   } else {
     ask_interpreter();
   }
-  if (!decided.load(std::memory_order_relaxed) && ++tries == kMaxTries) decide(kNoMoment);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "hooks/process/runtime.h"
 #include "hooks/python/code_table.h"
+#include "hooks/python/command_code.h"
 #include "hooks/python/python_api.h"
 #include "hooks/python/python_frames.h"
 #include "hooks/source/python_scopes.h"
@@ -62,6 +63,7 @@ trace::StringId read_name(const void* code) noexcept {
 trace::StringId file_of(const void* code) noexcept {
   char buffer[kMaxName];
   std::string_view file = text_member(code, code_members.filename, buffer, sizeof buffer);
+  if (is_executed(code)) file = kExecutedFile;
   const std::string_view start = directories.start;
   char path[4096];
   if (!file.starts_with('/') && !file.starts_with('<') && !start.empty() &&

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "hooks/process/runtime.h"
+#include "hooks/source/texts_without_file.h"
 #include "trace/line_brackets.h"
 
 namespace devsan::hooks {
@@ -25,29 +26,44 @@ void SourceFiles::unmap() noexcept {
   mapped_ = trace::StringId::none;
 }
 
+namespace {
+
+// Opened for reading; -1 where it is no regular file, or a larger one.
+int open_file(std::string_view name, std::size_t max_bytes) noexcept {
+  char path[4096];
+  if (name.empty() || name.front() != '/' || name.size() >= sizeof path) return -1;
+  path[name.copy(path, sizeof path - 1)] = 0;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (fd < 0 || (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= off_t(max_bytes))) return fd;
+  ::close(fd);
+  return -1;
+}
+
+std::size_t read_all(int fd, char* to, std::size_t room) noexcept {
+  std::size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size < room; size += static_cast<std::size_t>(std::max<ssize_t>(got, 0))) {
+    got = ::read(fd, to + size, room - size);
+  }
+  return size;
+}
+
+}  // namespace
+
 // Read into anonymous memory instead of mapped: a file that shrinks meanwhile must not raise SIGBUS.
 bool SourceFiles::map(trace::StringId file) noexcept {
   if (file == mapped_) return text_ != nullptr;
   unmap();
   mapped_ = file;
-  const std::string_view name = runtime.recorder->string(file);
-  char path[4096];
-  if (name.empty() || name.front() != '/' || name.size() >= sizeof path) return false;
-  path[name.copy(path, sizeof path - 1)] = 0;
   const int saved_errno = errno;
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat status {};
-  if (fd >= 0 && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-      status.st_size <= static_cast<off_t>(kMaxFileBytes)) {
+  const int fd = open_file(runtime.recorder->string(file), kMaxFileBytes);
+  const std::string_view elsewhere = fd < 0 ? text_without_file(file) : std::string_view();
+  if (fd >= 0 || !elsewhere.empty()) {
     void* memory =
         ::mmap(nullptr, kMaxFileBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) {
       text_ = static_cast<char*>(memory);
-      size_ = 0;
-      for (ssize_t got = 1; got > 0 && size_ < kMaxFileBytes;
-           size_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0))) {
-        got = ::read(fd, text_ + size_, kMaxFileBytes - size_);
-      }
+      size_ = fd >= 0 ? read_all(fd, text_, kMaxFileBytes) : elsewhere.copy(text_, kMaxFileBytes);
     }
   }
   if (fd >= 0) ::close(fd);
@@ -56,6 +72,7 @@ bool SourceFiles::map(trace::StringId file) noexcept {
 }
 
 void SourceFiles::keep(trace::StringId file, int line) noexcept {
+  if (!map(file)) return keep_line_soon(file, line);
   int open = 0;
   for (int k = line; k < line + trace::kMaxStatementLines; ++k) {
     const trace::LineBrackets brackets = trace::brackets_of(text(file, k, true));

@@ -8,6 +8,7 @@
 #include "report/operands.h"
 #include "report/statement_text.h"
 #include "report/why/edit.h"
+#include "report/written_text.h"
 #include "trace/function_names.h"
 #include "trace/odd_operand.h"
 #include "trace/words.h"
@@ -23,7 +24,8 @@ std::optional<Pair> pair_of(const Finding& finding) {
 }
 
 bool is_changeable(const Frame& place, const Finding& finding) {
-  if (place.file.empty() || place.line == 0 || place.torch || place.file.starts_with('<')) return false;
+  if (place.file.empty() || place.line == 0 || place.torch) return false;
+  if (place.file.starts_with('<') && (place.source.empty() || !is_written_text(place.file))) return false;
   return !place.library || finding.within_libraries;
 }
 
