@@ -10,6 +10,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import subprocess
@@ -21,16 +22,25 @@ import time
 START_SECONDS = 600
 
 
-def listed_exceptions(path):
+def listed_exceptions(path, release=None):
     """{(operator, variant): set of values}, from lines `operator | variant | values | reason`; a value with `?` need not
-    be met every time."""
+    be met every time. A reason that begins with `before X.Y:` or `since X.Y:` is one of such releases of torch alone;
+    `release` is that at hand, as a tuple of numbers."""
     listed = {}
     for line in path.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
             operator, variant, values, reason = (part.strip() for part in line.split("|", 3))
             assert reason and (operator, variant) not in listed, line
-            listed[operator, variant] = {name for value in values.split() for name in (value, value.rstrip("?"))}
+            if applies_to(reason, release):
+                listed[operator, variant] = {name for value in values.split() for name in (value, value.rstrip("?"))}
     return listed
+
+
+def applies_to(reason, release):
+    bound = re.match(r"(before|since) (\d+)\.(\d+):", reason)
+    if bound is None:
+        return True
+    return (release >= (int(bound[2]), int(bound[3]))) == (bound[1] == "since")
 
 
 def unlisted(found, listed):

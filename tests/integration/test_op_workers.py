@@ -94,3 +94,10 @@ def test_lists_of_exceptions_must_be_exact(tmp_path):
     assert unlisted(found, listed) == ["not listed: mul | out | a | differs too"]
     assert stale(found, listed, lambda operator, variant: {"a", "b"}) == ["listed, but equal now: add | out | a"]
     assert stale(found, listed, lambda operator, variant: {"b"}) == []
+
+
+def test_an_exception_may_be_one_of_some_releases_alone(tmp_path):
+    path = tmp_path / "exceptions.txt"
+    path.write_text("add | out | a | before 2.13: it had none\nmul | out | b | since 2.13: it has one\n")
+    assert set(listed_exceptions(path, (2, 12))) == {("add", "out")}
+    assert set(listed_exceptions(path, (2, 13))) == {("mul", "out")}
