@@ -8,6 +8,7 @@
 #include "sim/allocator.h"
 #include "sim/attention.h"
 #include "sim/attention_choice.h"
+#include "sim/batch_norm.h"
 #include "sim/convolution.h"
 #include "sim/cuda_build.h"
 #include "sim/cuda_hooks.h"
@@ -16,6 +17,8 @@
 #include "sim/fallback.h"
 #include "sim/guarded_pages.h"
 #include "sim/host_faults.h"
+#include "sim/kernel_presence.h"
+#include "sim/kernel_shapes.h"
 #include "sim/late_copies.h"
 #include "sim/pinned_pages.h"
 #include "sim/python_module.h"
@@ -66,8 +69,11 @@ bool attach(const HostServices& host) {
   const c10::WarningUtils::WarningHandlerGuard silenced(&silence);
   cover_cuda_kernels();
   register_fallback();
+  register_kernel_presence();
+  register_kernel_shapes();
   register_views();
   register_convolution();
+  register_batch_norm();
   register_recurrent_cells();
   register_synchronized_norm();
   register_attention();

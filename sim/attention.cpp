@@ -84,6 +84,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
     bool compute_log_sumexp, double dropout_p, bool is_causal, std::optional<double> scale) {
   check_no_dropout(dropout_p);
   check_efficient_operands(query, key, value);
+  TORCH_CHECK(!is_there(attn_bias) || attn_bias->stride(-1) == 1, "(*bias): last dimension must be contiguous");
   auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal,
                                                                              /*attn_mask=*/attn_bias, scale);
   const at::Tensor kept =

@@ -61,7 +61,7 @@ bool takes_flash(const Attention& call) {
 
 bool takes_efficient(const Attention& call) {
   if (!at::globalContext().userEnabledMemEfficientSDP() || !has_equal_heads(call)) return false;
-  return !call.has_mask() || !call.mask->requires_grad();
+  return !call.has_mask() || (call.mask->sym_stride(-1) == 1 && !call.mask->requires_grad());
 }
 
 // Flash attention alone was asked for, and no flash attention takes these numbers.

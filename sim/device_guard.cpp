@@ -12,6 +12,7 @@
 
 #include "sim/capture.h"
 #include "sim/devices.h"
+#include "sim/kernel_words.h"
 #include "sim/late_copies.h"
 
 namespace devsan::sim {
@@ -99,6 +100,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream& stream) const override {
     check_not_capturing();
+    check_context();
     late_copies_saw_stream(stream);
     if (const DeviceWatch* told = watch()) told->host_saw_stream(stream.device_index(), stream.id(), true);
   }
@@ -127,6 +129,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void* event) const override {
     check_not_capturing();
+    check_context();
     late_copies_saw_event(event);
     const DeviceWatch* told = watch();
     if (told != nullptr && event != nullptr) told->host_saw_event(event, true);
@@ -153,6 +156,7 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 }  // namespace
 
 void tell_host_saw_device(c10::DeviceIndex device) {
+  check_context();
   late_copies_saw_device(device);
   if (const DeviceWatch* told = watch()) told->host_saw_device(device);
 }

@@ -15,6 +15,9 @@ enum class Verdict {
 Verdict check_operand_devices(const c10::OperatorHandle& op, c10::DispatchKey functionality,
                               at::ArrayRef<c10::IValue> arguments);
 
+// The check of CUDA's wrapper alone, for an operator of dense tensors that has no meta function.
+void check_wrapper(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments);
+
 // Runs the kernel that PyTorch generates for the functional and in-place forms of a structured operator: it calls the
 // operator's meta function, whose checks are PyTorch's own, and then the `out` form.
 void run_composite_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);

@@ -15,6 +15,7 @@
 #include "sim/devices.h"
 #include "sim/host_alias.h"
 #include "sim/host_kernels.h"
+#include "sim/kernel_words.h"
 #include "sim/late_copies.h"
 #include "sim/layouts.h"
 #include "sim/random.h"
@@ -45,6 +46,7 @@ void for_each_tensor(const IValue& value, Visit visit) {
 struct Operands {
   std::optional<c10::Device> device;  // of the first simulated tensor, or of the device argument without one
   bool mixed = false;                 // not all tensors are on `device`
+  bool empty = false;                 // there are simulated tensors, and none has elements
   std::vector<at::Tensor> on_cpu;
   std::vector<at::Tensor> host_parts;  // of nested tensors
 };
@@ -58,6 +60,7 @@ Operands look_at(at::ArrayRef<IValue> arguments) {
         if (!tensor.unsafeGetTensorImpl()->is_wrapped_number()) operands.on_cpu.push_back(tensor);
         return;
       }
+      operands.empty = (operands.empty || !operands.device) && tensor.numel() == 0;
       for (const at::Tensor& part : host_parts_of(tensor)) operands.host_parts.push_back(part);
       if (!operands.device) {
         operands.device = tensor.device();
@@ -79,20 +82,15 @@ bool draws_random_numbers(const c10::OperatorHandle& op) {
   return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-// Whether the CPU kernel asks its operands if they need a gradient: this one then keeps what its backward reads.
-bool asks_for_gradients(const c10::OperatorHandle& op) {
-  return op.schema().name() == "aten::_sparse_mm_reduce_impl";
-}
-
 // Replaces the arguments on the stack with what the CPU kernel takes.
 class HostArguments {
  public:
-  HostArguments(const c10::OperatorHandle& op, Stack* stack, c10::Device device)
+  HostArguments(const c10::OperatorHandle& op, Stack* stack, const Operands& operands)
       : schema_(op.schema()),
         stack_(stack),
-        device_(device),
-        random_(draws_random_numbers(op)),
-        gradients_(asks_for_gradients(op)) {}
+        device_(*operands.device),
+        empty_(operands.empty),
+        random_(draws_random_numbers(op)) {}
 
   void replace(HostAliases& aliases) {
     const std::size_t count = schema_.arguments().size();
@@ -125,15 +123,15 @@ class HostArguments {
   void replace_generator(IValue& value) {
     std::optional<at::Generator> given;
     if (!value.isNone()) given = value.toGenerator();
+    // CUDA's kernels return before they ask which device the generator is of.
+    if (given && empty_ && given->device().is_cpu()) return;
     if (given || random_) value = host_generator(given, device_.index());
   }
 
   at::Tensor to_host(const at::Tensor& tensor, bool is_written, HostAliases& aliases) {
     if (!is_simulated(tensor)) return tensor;
     if (is_written) written_.push_back(tensor);
-    at::Tensor host = aliases.alias(tensor);
-    if (gradients_ && tensor.requires_grad()) host.set_requires_grad(true);
-    return host;
+    return aliases.alias(tensor);
   }
 
   void replace_one(IValue& value, const c10::Argument& argument, HostAliases& aliases) {
@@ -158,8 +156,8 @@ class HostArguments {
   const c10::FunctionSchema& schema_;
   Stack* stack_;
   c10::Device device_;
+  bool empty_;
   bool random_;
-  bool gradients_;
   std::vector<at::Tensor> written_;
   std::optional<HostDefaultGenerator> host_default_;
 };
@@ -228,22 +226,52 @@ void bind_operators(torch::Library& aten, c10::DispatchKey key) {
   }
 }
 
+struct HostKernel {
+  c10::DispatchKey key;
+  const c10::KernelFunction* own;  // of sim/host_kernels.h; null where the CPU has one
+};
+
+HostKernel host_kernel_of(const c10::OperatorHandle& op, c10::DispatchKey functionality) {
+  const c10::DispatchKey key = c10::toRuntimePerBackendFunctionalityKey(functionality, c10::BackendComponent::CPUBit);
+  if (op.hasComputedKernelForDispatchKey(key)) return {key, nullptr};
+  const c10::KernelFunction* own = find_host_kernel(op);
+  TORCH_CHECK_NOT_IMPLEMENTED(own != nullptr, "devsan's simulated CUDA devices do not cover the operator ",
+                              op.operator_name(), ": PyTorch has no ", key, " kernel for it");
+  return {key, own};
+}
+
+void run_kernel(const HostKernel& kernel, const c10::OperatorHandle& op, Stack* stack) {
+  const c10::DispatchKeySet keys(kernel.key);
+  try {
+    if (kernel.own != nullptr) {
+      kernel.own->callBoxed(op, keys, stack);
+    } else if (const std::optional<at::ScalarType> wide = wider_dtype(op, *stack)) {
+      call_in(*wide, op, keys, stack);
+    } else {
+      op.redispatchBoxed(keys, stack);
+    }
+  } catch (const c10::Error& error) {
+    rethrow_as_cuda(op, error);
+  }
+}
+
 }  // namespace
 
 void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  run_on_host_after(nullptr, op, keys, stack);
+}
+
+void run_on_host_after(ArgumentCheck check, const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const c10::DispatchKey functionality = functionality_of(keys);
-  const c10::DispatchKey host_key =
-      c10::toRuntimePerBackendFunctionalityKey(functionality, c10::BackendComponent::CPUBit);
-  const c10::KernelFunction* own = op.hasComputedKernelForDispatchKey(host_key) ? nullptr : find_host_kernel(op);
-  TORCH_CHECK_NOT_IMPLEMENTED(own != nullptr || op.hasComputedKernelForDispatchKey(host_key),
-                              "devsan's simulated CUDA devices do not cover the operator ", op.operator_name(),
-                              ": PyTorch has no ", host_key, " kernel for it");
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
   Operands operands = look_at(arguments);
+  check_context();
   if (operands.mixed && check_operand_devices(op, functionality, arguments) == Verdict::run_composite) {
     run_composite_kernel(op, stack);
     return;
   }
+  if (check != nullptr) check(op, arguments);
+  const HostKernel kernel = host_kernel_of(op, functionality);
   if (!operands.device) {
     // Only a generator can have led here.
     TORCH_CHECK(operands.on_cpu.empty(), "Expected a 'cpu' device type for generator but found 'cuda'");
@@ -253,15 +281,9 @@ void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack*
   if (is_capturing()) captured.emplace(op, keys, *stack);
   if (copies_are_late() && has_to_wait(op, *stack)) host_waits_for(*operands.device);
   HostAliases aliases;
-  HostArguments host(op, stack, *operands.device);
+  HostArguments host(op, stack, operands);
   host.replace(aliases);
-  if (own != nullptr) {
-    own->callBoxed(op, c10::DispatchKeySet(host_key), stack);
-  } else if (const std::optional<at::ScalarType> wide = wider_dtype(op, *stack)) {
-    call_in(*wide, op, c10::DispatchKeySet(host_key), stack);
-  } else {
-    op.redispatchBoxed(c10::DispatchKeySet(host_key), stack);
-  }
+  run_kernel(kernel, op, stack);
   host.write_back(aliases);
   replace_results(op, stack, operands, aliases);
   if (captured) captured->returned(*stack);

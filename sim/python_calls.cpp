@@ -12,6 +12,7 @@
 #include "sim/capture.h"
 #include "sim/collectives.h"
 #include "sim/devices.h"
+#include "sim/kernel_words.h"
 #include "sim/random.h"
 
 #define DEVSAN_PYTHON_CALL extern "C" __attribute__((visibility("default")))
@@ -54,6 +55,10 @@ int guarded(char* error, std::size_t size, Action action) {
 
 DEVSAN_PYTHON_CALL void devsan_sim_next_generator_is_default(int is_default) {
   devsan::sim::next_generator_is_default(is_default != 0);
+}
+
+DEVSAN_PYTHON_CALL void devsan_sim_restore_context() {
+  devsan::sim::restore_context();
 }
 
 DEVSAN_PYTHON_CALL int devsan_sim_resize_storage(void* storage, std::size_t bytes, char* error, std::size_t size) {

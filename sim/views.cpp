@@ -23,6 +23,7 @@
 #include "sim/devices.h"
 #include "sim/guarded_pages.h"
 #include "sim/host_alias.h"
+#include "sim/kernel_words.h"
 #include "sim/late_copies.h"
 
 namespace devsan::sim {
@@ -76,6 +77,7 @@ at::Tensor efficient_zero_tensor(at::IntArrayRef size, std::optional<at::ScalarT
 }
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
+  check_context();
   const bool captured = is_capturing();
   if (captured) capture_copy(self, source, non_blocking);
   if (!captured && non_blocking && take_late_copy(self, source)) return self;
@@ -87,6 +89,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   check_not_capturing();
+  check_context();
   host_waits_for(self.device());
   return at::native::_local_scalar_dense_cpu(host_alias(self));
 }

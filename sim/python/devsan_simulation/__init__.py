@@ -8,10 +8,15 @@ from . import storage, streams, uncovered
 
 CUDA_VERSION = "13.0"
 
+# After an operator failed on the device, lets the next ones run; for what compares operators one after another.
+restore_context = None
+
 
 def extend(extension, library):
     """`extension` is torch._C, `library` the path of libdevsan_sim.so."""
+    global restore_context
     core = native.Library(library, extension)
+    restore_context = core.restore_context
     covered = {}
     for part in (runtime, streams, graphs, cudart, nvtx, comm):
         covered.update(part.names(extension, core))

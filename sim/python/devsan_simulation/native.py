@@ -53,6 +53,8 @@ class Library:
         for name, arguments in FALLIBLE.items():
             function = self._functions[name] = getattr(library, name)
             function.argtypes, function.restype = [*arguments, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_int
+        self.restore_context = library.devsan_sim_restore_context
+        self.restore_context.argtypes, self.restore_context.restype = [], None
         self._is_capturing = library.devsan_sim_is_capturing
         self._is_capturing.restype = ctypes.c_int
         self.destroy_graph = library.devsan_sim_destroy_graph

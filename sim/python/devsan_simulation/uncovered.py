@@ -12,6 +12,21 @@ class Uncovered:
         return f"<{self.name}, not covered by devsan's simulation>"
 
 
+class Jiterator(Uncovered):
+    """Operands that are not all on one device are refused before anything is compiled."""
+
+    def __call__(self, code, kernel_name, return_by_ref, num_outputs, tensors, kwargs):
+        devices = [tensor.device for tensor in tensors]
+        common = next((device for device in devices if device.type == "cuda"), None)
+        if devices and common is None:
+            raise RuntimeError(f"CUDAGuardImpl initialized with non-CUDA DeviceType: {devices[0].type}")
+        for device in devices:
+            if device != common:
+                raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                                   f"{common} and {device}!")
+        super().__call__()
+
+
 # Every further name that torch's Python files use from a CUDA build's extension module.
 FUNCTIONS = """
 _cuda_allocationTraceback _cuda_annotateMemory _cuda_attach_out_of_memory_observer
@@ -21,7 +36,7 @@ _cuda_cudaCachingAllocator_is_enabled _cuda_cudaCachingAllocator_raw_alloc _cuda
 _cuda_cudaHostAllocator _cuda_customAllocator _cuda_endAllocateToPool _cuda_getAllocator _cuda_getCheckpointState
 _cuda_getCublasLtWorkspaceSize _cuda_getCublasWorkspaceSize _cuda_getCurrentBlasHandle _cuda_getCurrentSolverHandle
 _cuda_getMemoryFraction _cuda_getMemoryMetadata _cuda_getStreamFromExternal _cuda_get_conv_benchmark_empty_cache
-_cuda_get_cudnn_benchmark_limit _cuda_hostMemoryStats _cuda_jiterator_compile_and_launch_kernel _cuda_memorySnapshot
+_cuda_get_cudnn_benchmark_limit _cuda_hostMemoryStats _cuda_memorySnapshot
 _cuda_record_memory_history _cuda_record_memory_history_legacy _cuda_record_untuned_enable
 _cuda_record_untuned_is_enabled _cuda_releasePool _cuda_resetAccumulatedHostMemoryStats _cuda_resetCublasLtWorkspaceSize
 _cuda_resetCublasWorkspaceSize _cuda_resetPeakHostMemoryStats _cuda_setCheckpointPoolState
@@ -35,6 +50,8 @@ _cuda_tunableop_set_numerical_check_tolerances _cuda_tunableop_set_rotating_buff
 _cuda_tunableop_tuning_is_enabled _nccl_init_rank _nccl_unique_id
 """.split()
 
+
+JITERATOR = "_cuda_jiterator_compile_and_launch_kernel"
 
 # Classes that torch's Python files derive theirs from or import.
 TYPES = {
@@ -54,3 +71,5 @@ def add_names(extension):
     for name in FUNCTIONS:
         if not hasattr(extension, name):
             setattr(extension, name, Uncovered(f"torch._C.{name}"))
+    if not hasattr(extension, JITERATOR):
+        setattr(extension, JITERATOR, Jiterator(f"torch._C.{JITERATOR}"))
