@@ -7,8 +7,11 @@ import os
 import pathlib
 import subprocess
 import textwrap
+import zlib
 
 import pytest
+
+from zygotes import zygote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -73,13 +76,50 @@ class Result:
         return [f for f in self.findings if f["severity"] in ("error", "warning")]
 
 
-class Runner:
-    """Runs Python programs: `plain`, under a `preload`, or by `devsan run`."""
+# Which programs are forks of a process that has imported torch, rather than started: those of the tests in files whose
+# names begin so, where what the programs do is tested, not how they begin and end; and of these all but one in so many,
+# which show that what holds for a fork holds for a program that is started.
+FILES_WITH_FORKS = ("test_programs", "test_hooks_", "test_hidden_", "test_control_", "test_memory_", "test_out_of_memory",
+                    "test_report_schema", "test_sim_")
+STARTS_AMONG_FORKS = 10
 
-    def __init__(self, devsan, python, scratch):
+# Options of `devsan run` that a fork can have too, and what they are in DEVSAN_OPTIONS.
+OPTIONS_OF_FORKS = {"--quiet": "quiet=1", "--sim-memory": "sim_memory={}", "--sim-late-copies": "sim_late_copies=1"}
+
+
+def settings_of_fork(options):
+    """The options in terms of DEVSAN_OPTIONS; None where one of them is for starts alone."""
+    settings = []
+    words = iter(options)
+    for word in words:
+        setting = OPTIONS_OF_FORKS.get(word)
+        if setting is None:
+            return None
+        settings.append(setting.format(next(words)) if "{}" in setting else setting)
+    return settings
+
+
+def starts_all_the_same(source):
+    """Whether a program, or the test that it is of when it is given by its text, is one of the few."""
+    current_test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    name = source.stem if isinstance(source, pathlib.Path) else current_test
+    return zlib.crc32(name.encode()) % STARTS_AMONG_FORKS == 0
+
+
+class Runner:
+    """Runs Python programs: `plain`, under a `preload`, or by `devsan run`.
+
+    A program for which nothing is wanted but simulated devices and arguments is a fork of a process that has imported
+    torch (zygotes.py), which saves most of its time. `start=True`, for a runner or for one call, has it started by
+    `devsan run`: for what the command does besides, such as the summary, and for what a fork of a process with torch is
+    not.
+    """
+
+    def __init__(self, devsan, python, scratch, start=False):
         self.devsan = devsan
         self.python = python
         self.scratch = scratch
+        self.start = start
         self._count = 0
 
     def environment(self, extra=None):
@@ -100,12 +140,28 @@ class Runner:
     def library(self):
         return subprocess.run([self.devsan, "lib"], capture_output=True, text=True, check=True).stdout.strip()
 
+    def fork(self, program, args, settings, timeout):
+        """Runs a program in a fork of a process that was started with these settings of devsan."""
+        self._count += 1
+        out = self.scratch / f"out{self._count}"
+        env = self.environment()
+        # Which differs from test to test, and matters to none.
+        at_start = tuple(sorted((key, value) for key, value in env.items() if key != "PYTEST_CURRENT_TEST"))
+        parent = zygote(self.python, at_start, self.library, tuple(settings))
+        status, *written = parent.run(program, args, env, out, self.scratch, timeout)
+        stdout, stderr = (text.decode(errors="replace").replace("\r\n", "\n") for text in written)
+        return Result(shell_status(status), stdout, stderr, out, self.devsan)
+
     def __call__(self, source, *args, sim=0, preload=False, plain=False, options=(), env=None, out=None, cwd=None,
-                 stdin=None, timeout=180):
+                 stdin=None, timeout=180, start=False):
         """Runs one program to its end. `options` go to `devsan run`, or with `preload` into DEVSAN_OPTIONS."""
         if sim and torch_version(self.python) < OLDEST_SIMULATED:
             pytest.skip("devices are not simulated for so old a torch")
         program = self.program(source)
+        special = preload or plain or env or out or cwd or stdin is not None
+        settings = settings_of_fork(options)
+        if not (special or start or self.start or settings is None or starts_all_the_same(source)):
+            return self.fork(program, list(map(str, args)), [*([f"sim={sim}"] if sim else []), *settings], timeout)
         command = [str(self.python), str(program), *map(str, args)]
         env = self.environment(env)
         if plain:

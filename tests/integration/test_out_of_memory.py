@@ -45,8 +45,8 @@ PARAMETERS = 4 * (3 * (2 * 512 * 2048 + 2048 + 512) + 512 * 8 + 8)
 BUFFERS = 4 * 3 * 1024 * 512
 
 
-def run_training(run_python, then, memory="512M"):
-    return run_python(TRAINING.format(then=then), sim=1, options=["--sim-memory", memory])
+def run_training(run_python, then, memory="512M", **others):
+    return run_python(TRAINING.format(then=then), sim=1, options=["--sim-memory", memory], **others)
 
 
 def the_finding(report):
@@ -198,7 +198,7 @@ def test_a_kill_right_after_leaves_all_of_it_in_the_file(run_python, devsan):
     except torch.OutOfMemoryError:
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    run = run_training(run_python, then.strip())
+    run = run_training(run_python, then.strip(), start=True)
     kinds = {f["kind"]: f for f in run.report["findings"]}
     assert kinds["abnormal-exit"]["ending"]["signal"] == "SIGKILL"
     assert by_kind(kinds["out-of-memory"])["parameters"] == PARAMETERS

@@ -1,7 +1,6 @@
 """Asynchronous copies of simulated devices that are done as late as the program's order permits: races show."""
 
 import json
-import subprocess
 import textwrap
 
 import pytest
@@ -17,16 +16,14 @@ def device(*values):
 
 
 @pytest.fixture
-def told(devsan, python, tmp_path):
+def told(run_python):
     """Runs a program on two simulated devices, late or not, and gives what it told."""
 
     def run(body, late=True):
-        script = tmp_path / "program.py"
-        script.write_text(PRELUDE + textwrap.dedent(body) + "\nprint(json.dumps(told))\n")
+        source = PRELUDE + textwrap.dedent(body) + "\nprint(json.dumps(told))\n"
         flags = ["--sim-late-copies"] if late else []
-        command = [devsan, "run", "--sim", "2", *flags, "--quiet", "--out", tmp_path / "out", "--", python, script]
-        result = subprocess.run(command, capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
+        result = run_python(source, sim=2, options=[*flags, "--quiet"])
+        assert result.status == 0, result.stderr
         return json.loads(result.stdout.splitlines()[-1])
 
     return run
