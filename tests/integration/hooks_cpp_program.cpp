@@ -1,5 +1,6 @@
 // A program of LibTorch without Python. What it does is told by its argument.
-#include <torch/torch.h>
+#include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -9,7 +10,7 @@
 namespace {
 
 at::Tensor add_on_two_devices() {
-  return torch::ones({3}, torch::kMeta) + torch::ones({3});
+  return torch::ones({3}, at::kMeta) + torch::ones({3});
 }
 
 // Runs when everything else has ended.
