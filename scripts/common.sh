@@ -49,3 +49,11 @@ pip_install() {
   fi
   fail "pip could not install $what." "Details: $LOG"
 }
+
+# What was compiled before, in another build folder or checkout of the same path, is not compiled again. A compiler that
+# was named is taken as it is. Precompiled headers need ccache's permission.
+use_ccache() {
+  command -v ccache >/dev/null && [ -z "${CXX:-}" ] || return 0
+  HOOKS_CXX="ccache g++"
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_SLOPPINESS=pch_defines,time_macros
+}
