@@ -6,6 +6,7 @@ import zlib
 import pytest
 
 import harness
+import zygotes
 from harness import ROOT, Runner
 
 
@@ -14,6 +15,10 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_unconfigure():
+    zygotes.end_zygotes()
 
 
 def pytest_addoption(parser):

@@ -146,8 +146,8 @@ class Runner:
         out = self.scratch / f"out{self._count}"
         env = self.environment()
         # Which differs from test to test, and matters to none.
-        at_start = tuple(sorted((key, value) for key, value in env.items() if key != "PYTEST_CURRENT_TEST"))
-        parent = zygote(self.python, at_start, self.library, tuple(settings))
+        at_start = {key: value for key, value in env.items() if key != "PYTEST_CURRENT_TEST"}
+        parent = zygote(self.python, at_start, self.library, settings)
         status, *written = parent.run(program, args, env, out, self.scratch, timeout)
         stdout, stderr = (text.decode(errors="replace").replace("\r\n", "\n") for text in written)
         return Result(shell_status(status), stdout, stderr, out, self.devsan)

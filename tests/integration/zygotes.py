@@ -6,8 +6,6 @@ supervises the program, so there is no summary at its end, and an end by a signa
 does not tell the command; and a program without any operator leaves no trace.
 """
 
-import atexit
-import functools
 import json
 import os
 import pathlib
@@ -73,7 +71,6 @@ class Zygote:
         self.stdout, self.stderr = process.stdout.fileno(), process.stderr.fileno()
         for pipe in (self.answers, self.stdout, self.stderr):
             os.set_blocking(pipe, False)
-        atexit.register(self.end)
         _, *self.said_at_start = self.listen(1, timeout=180)
 
     def end(self):
@@ -113,7 +110,17 @@ class Zygote:
         return (status, *(before + own for before, own in zip(self.said_at_start, written)))
 
 
-@functools.cache
+zygotes = {}
+
+
 def zygote(python, env, library, options):
-    """The one for an environment, which is given as a tuple of pairs."""
-    return Zygote(python, dict(env), library, options)
+    """The one for an environment."""
+    key = (python, frozenset(env.items()), library, tuple(options))
+    if key not in zygotes:
+        zygotes[key] = Zygote(python, env, library, options)
+    return zygotes[key]
+
+
+def end_zygotes():
+    while zygotes:
+        zygotes.popitem()[1].end()
