@@ -135,7 +135,7 @@ def test_file_that_is_no_trace_is_refused_in_one_line(devsan, trace, tmp_path, n
     assert done.returncode == 1, done
     assert str(path) in done.stderr
     if name == "another major version":
-        assert "format 2.0" in done.stderr and "newer devsan" in done.stderr
+        assert "format 2." in done.stderr and "newer devsan" in done.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -79,7 +79,9 @@ def test_under_pytest_with_workers_findings_of_all_workers_are_read(place):
 def test_under_coverage(place):
     place.needs("coverage")
     file = place.file("toy.py", PROGRAM)
-    place.run(place.python, "-m", "coverage", "run", "--data-file=/dev/null", "--include=toy.py", file).found("toy.py")
+    data = place.folder / "coverage.data"
+    place.run(place.python, "-m", "coverage", "run", f"--data-file={data}", "--include=toy.py", file).found("toy.py")
+    assert data.exists()
     assert (place.status, place.stdout) == (0, REFUSED), place.stderr
 
 
