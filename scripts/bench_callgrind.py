@@ -27,6 +27,7 @@ OPERATOR = re.compile(r"at::_ops::\w+::call\(")
 ALLOCATOR = re.compile(r"_int_(malloc|free)|malloc_consolidate|unlink_chunk|sysmalloc|systrim")
 ROUNDS = 5  # of the step, off and on in turn: the allocator now and then tidies up for some hundred thousand instructions
 WARM_UPS = 10  # until the interpreter has specialised its byte code
+EARLY_STEPS = 100  # in which the hooks look at live storages so often that no round would be without
 # By itself valgrind puts libraries below 345 MB. libdevsan takes addresses smaller than libtorch_cpu's size for offsets
 # of one that is not relocated yet, and leaves it unpatched.
 LOWEST_ADDRESS = "--aspace-minaddr=0x100000000"
@@ -89,6 +90,8 @@ def counted(library: str, repeats: int) -> None:
     works = [(op.name, 1, lambda batch=op.batch: batch(repeats)) for op in operators("cpu")]
     works.append((STEP, ROUNDS, tiny_step("cpu")))
     for name, rounds, work in works:
+        for _ in range(EARLY_STEPS if name == STEP else 0):
+            work()
         for enabled in (0, 1) * rounds:
             set_enabled(enabled)
             for _ in range(WARM_UPS):

@@ -453,7 +453,7 @@ TEST_CASE("a source line is kept once") {
   recorder->add_source_line(file, 3, "first");
   const std::uint64_t used = read_trace(*recorder).header().events_used;
   recorder->add_source_line(file, 3, "second");
-  recorder->add_source_line(file, 0, "no line");
+  recorder->add_source_line(file, -1, "no line");
   recorder->add_source_line(StringId::none, 3, "no file");
   const TraceFile trace = read_trace(*recorder);
   CHECK(trace.header().events_used == used);
