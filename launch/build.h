@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "launch/installation.h"
 #include "launch/torch_probe.h"
@@ -11,7 +10,8 @@
 namespace devsan::launch {
 
 struct BuildFlags {
-  std::string python;  // path or name; empty for `python3`
+  std::string python;       // path or name; empty for `python3`
+  bool simulation = false;  // the simulated devices too
   bool force = false;
   bool quiet = false;
 };
@@ -19,15 +19,14 @@ struct BuildFlags {
 // The exit status of `devsan build`.
 int build_command(const BuildFlags& flags);
 
-// The folder that holds the hooks for `torch`, built now unless it is there already. Throws Failure with one sentence,
-// or Interrupted.
-std::filesystem::path ensure_hooks(const Installation& installation, const Torch& torch, bool force, bool quiet);
+struct Wanted {
+  bool simulation = false;
+  bool force = false;  // even what is there
+  bool quiet = false;
+};
 
-// $CXX, or the first C++ compiler found. Throws Failure, naming what to install.
-std::vector<std::string> find_compiler();
-
-// What g++ has to be told for one source of the hooks.
-std::vector<std::string> compile_flags(const Installation& installation, const Torch& torch,
-                                       const std::filesystem::path& generated);
+// The folder that holds the hooks for `torch`, and the simulation where it is wanted and can be had for this torch;
+// built now unless they are there already. Throws Failure with one sentence, or Interrupted.
+std::filesystem::path ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted);
 
 }  // namespace devsan::launch

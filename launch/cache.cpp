@@ -98,4 +98,10 @@ void Staging::publish() {
   path_.clear();
 }
 
+void Staging::publish_file(const char* name) {
+  if (rename((path_ / name).c_str(), (final_ / name).c_str()) != 0) {
+    throw cannot("rename " + (path_ / name).string() + " to", final_ / name, errno);
+  }
+}
+
 }  // namespace devsan::launch

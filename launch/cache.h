@@ -39,6 +39,8 @@ class Staging {
 
   const std::filesystem::path& path() const { return path_; }
   void publish();
+  // Moves one file of it into the location's folder, which is there already.
+  void publish_file(const char* name);
 
  private:
   std::filesystem::path path_;

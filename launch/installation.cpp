@@ -57,6 +57,7 @@ Installation find_installation() {
   found.program = program;
   found.library = prefix / "lib/devsan/libdevsan.so";
   found.sources = prefix / "share/devsan/src";
+  found.archives = prefix / "lib/devsan/inprocess";
   if (!fs::exists(found.library, error)) {
     throw Failure(found.library.string() + " is missing: devsan is not completely installed");
   }

@@ -9,8 +9,9 @@ namespace devsan::launch {
 
 struct Installation {
   std::filesystem::path program;
-  std::filesystem::path library;  // libdevsan.so
-  std::filesystem::path sources;  // what `devsan build` compiles
+  std::filesystem::path library;   // libdevsan.so
+  std::filesystem::path sources;   // what `devsan build` compiles
+  std::filesystem::path archives;  // and links with: <C++ ABI>/libdevsan_inprocess.a
 };
 
 Installation find_installation();

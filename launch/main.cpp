@@ -110,6 +110,7 @@ class CommandLine {
                                   [this] { return build_command(build_flags_); });
     build->add_option("--python", build_flags_.python, "the Python whose torch is meant (default: python3)")
         ->option_text("PY");
+    build->add_flag("--sim", build_flags_.simulation, "compile the simulated devices too");
     build->add_flag("--force", build_flags_.force, "compile them even if they are there");
     build->add_flag("--quiet", build_flags_.quiet, "show no progress");
   }

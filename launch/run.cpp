@@ -64,13 +64,14 @@ std::set<fs::path> traces_in(const fs::path& directory) {
 }
 
 // The first run with a torch compiles the hooks for it. Whatever goes wrong, the command itself can run.
-void build_hooks_first(const Installation& installation, const std::vector<std::string>& command, bool quiet) {
+void build_hooks_first(const Installation& installation, const std::vector<std::string>& command, bool simulation,
+                       bool quiet) {
   const std::optional<std::string> python = find_python(command);
   if (!python) return;
   const ProbeResult probed = probe_torch(*python);
   if (!probed.torch) return;  // a program without torch needs no hooks
   try {
-    ensure_hooks(installation, *probed.torch, false, quiet);
+    ensure_hooks(installation, *probed.torch, {simulation, false, quiet});
   } catch (const Failure& failure) {
     if (!quiet) warn(failure.what());
   } catch (const fs::filesystem_error& failure) {
@@ -202,7 +203,7 @@ bool prepare(const RunRequest& request, const Installation& installation, const 
   const std::string others = preload_before_ours(request.command, environment.get("LD_PRELOAD").value_or(""));
   environment.set("LD_PRELOAD", merge_preload(others, preload_name(installation.library)));
   if (!merged.options.enabled) return false;
-  if (merged.options.hooks.empty()) build_hooks_first(installation, request.command, quiet);
+  if (merged.options.hooks.empty()) build_hooks_first(installation, request.command, merged.options.sim > 0, quiet);
   return true;
 }
 

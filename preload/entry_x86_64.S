@@ -2,7 +2,7 @@
    $ORIGIN, the namespace and what comes after RTLD_NEXT by its return address. So nothing is called in its place. Each
    entry asks a C++ function which address to go on to, and jumps there with the stack and the arguments as they were.
 
-   Beside hooks/operators/wrapper_entry.h this is the only file that knows the processor. None of these functions takes more than
+   Beside hooks/torch_bridge/wrapper_entry.h this is the only file that knows the processor. None of these functions takes more than
    three arguments, and none takes one in a vector register; the choosing function gets them all, with the return address
    as the fourth. */
 

@@ -80,7 +80,7 @@ def pack_hooks(folder, options):
         sys.exit(f"gpu_check: {options.torch} holds no torch/lib/libtorch_cpu.so; "
                  "--torch wants the folder of an unpacked wheel")
     environment = {**os.environ, "PYTHONPATH": str(options.torch.resolve())}
-    done = subprocess.run([folder / "prefix/bin/devsan", "build", "--python", options.python], env=environment,
+    done = subprocess.run([folder / "prefix/bin/devsan", "build", "--sim", "--python", options.python], env=environment,
                           stdout=subprocess.PIPE, text=True, cwd="/")
     if done.returncode:
         sys.exit("gpu_check: the hooks could not be compiled")
@@ -130,7 +130,7 @@ def take_cache(folder, cache):
 
 
 def build_hooks(check):
-    done = check.run([check.devsan, "build", "--python", check.options.python], 300, env=check.environment())
+    done = check.run([check.devsan, "build", "--sim", "--python", check.options.python], 300, env=check.environment())
     if done.returncode:
         return False, last_line(done.stderr)
     compiled = [line for line in done.stderr.splitlines() if "built the hooks" in line]

@@ -191,9 +191,9 @@ void replace_results(const c10::OperatorHandle& op, Stack* stack, const Operands
 }
 
 // Dense, sparse, nested and quantized tensors have kernels of their own.
-constexpr c10::DispatchKey kSimulatedKeys[] = {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
-                                               c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::NestedTensorCUDA,
-                                               c10::DispatchKey::QuantizedCUDA};
+constexpr c10::DispatchKey kFallbackKeys[] = {c10::DispatchKey::CUDA, c10::DispatchKey::SparseCUDA,
+                                              c10::DispatchKey::SparseCsrCUDA, c10::DispatchKey::NestedTensorCUDA,
+                                              c10::DispatchKey::QuantizedCUDA};
 
 c10::DispatchKey functionality_of(c10::DispatchKeySet keys) {
   const c10::DispatchKey functionality = c10::toFunctionalityKey(keys.highestPriorityTypeId());
@@ -291,7 +291,7 @@ void run_on_host_after(ArgumentCheck check, const c10::OperatorHandle& op, c10::
 
 void register_fallback() {
   static auto* libraries = new std::vector<torch::Library>();  // a registration lasts as long as its library
-  for (const c10::DispatchKey key : kSimulatedKeys) {
+  for (const c10::DispatchKey key : kFallbackKeys) {
     torch::Library& backend = libraries->emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
     backend.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
     bind_operators(libraries->emplace_back(torch::Library::IMPL, "aten", key, __FILE__, __LINE__), key);

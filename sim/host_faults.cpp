@@ -66,7 +66,7 @@ const void* top_of_stack(const ucontext_t& context) noexcept {
   return syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) == sizeof word ? word : nullptr;
 }
 
-const DeviceWatch* watch() noexcept {
+const DeviceWatch* fault_watch() noexcept {
   const auto* attached = g_watch.load(std::memory_order_acquire);
   return attached != nullptr ? attached->load(std::memory_order_acquire) : nullptr;
 }
@@ -78,7 +78,7 @@ bool is_write(const Fault& fault) noexcept {
 
 void tell_access(void* argument) noexcept {
   const auto& fault = *static_cast<const Fault*>(argument);
-  const DeviceWatch* told = watch();
+  const DeviceWatch* told = fault_watch();
   if (told == nullptr || g_told++ >= kMostAccesses) return;
   const auto& registers = fault.context->uc_mcontext.gregs;
   GuardedMemory memory{};
@@ -96,7 +96,7 @@ void tell_access(void* argument) noexcept {
 
 void tell_touch(void* argument) noexcept {
   const auto& fault = *static_cast<const Fault*>(argument);
-  if (const DeviceWatch* told = watch()) told->host_touched(fault.info->si_addr, is_write(fault));
+  if (const DeviceWatch* told = fault_watch()) told->host_touched(fault.info->si_addr, is_write(fault));
 }
 
 // Another thread's fault at the same moment is not told of, rather than waited for.

@@ -25,7 +25,7 @@ struct Block {
 constexpr std::size_t kBlocks = 64;  // the hooks follow 62 copies
 std::array<Block, kBlocks> g_blocks;
 std::mutex g_lock;
-std::atomic<const DeviceWatch*>* g_watch = nullptr;
+std::atomic<const DeviceWatch*>* g_host_watch = nullptr;
 
 bool open_block(Block& block, char* begin) noexcept {
   const bool closed = block.closed.exchange(false);
@@ -64,7 +64,7 @@ void start() {
   static std::once_flag once;
   std::call_once(once, [] {
     pthread_atfork(nullptr, nullptr, [] { open_all(); });
-    watch_host_faults(g_watch);
+    watch_host_faults(g_host_watch);
   });
 }
 
@@ -94,7 +94,7 @@ constexpr PinnedPages kPinnedPages{&close, &open};
 }  // namespace
 
 void offer_pinned_pages(const HostServices& host) {
-  g_watch = host.device_watch;
+  g_host_watch = host.device_watch;
   host.pinned_pages->store(&kPinnedPages, std::memory_order_release);
 }
 

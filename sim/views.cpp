@@ -29,7 +29,7 @@
 namespace devsan::sim {
 namespace {
 
-constexpr c10::DispatchKeySet kSimulatedKeys{c10::DispatchKey::CUDA};
+constexpr c10::DispatchKeySet kDenseKeys{c10::DispatchKey::CUDA};
 
 void check_factory(std::optional<at::Layout> layout, std::optional<bool> pin_memory) {
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(at::kStrided) == at::kStrided,
@@ -46,7 +46,7 @@ at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std:
                  std::optional<at::MemoryFormat> memory_format) {
   check_factory(layout, pin_memory);
   const CurrentDevice on(resolve_device(device).index());
-  return at::detail::empty_generic(size, device_allocator(), kSimulatedKeys, or_default(dtype), memory_format);
+  return at::detail::empty_generic(size, device_allocator(), kDenseKeys, or_default(dtype), memory_format);
 }
 
 at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
@@ -54,7 +54,7 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
                          std::optional<bool> pin_memory) {
   check_factory(layout, pin_memory);
   const CurrentDevice on(resolve_device(device).index());
-  return at::detail::empty_strided_generic(size, stride, device_allocator(), kSimulatedKeys, or_default(dtype));
+  return at::detail::empty_strided_generic(size, stride, device_allocator(), kDenseKeys, or_default(dtype));
 }
 
 // A gradient known to be zero: it has a shape and a device, but no memory.
@@ -72,7 +72,7 @@ at::Tensor efficient_zero_tensor(at::IntArrayRef size, std::optional<at::ScalarT
   check_factory(layout, pin_memory);
   const CurrentDevice on(resolve_device(device).index());
   static auto* no_memory = new NoMemory();
-  return at::detail::empty_generic(size, no_memory, kSimulatedKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
+  return at::detail::empty_generic(size, no_memory, kDenseKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
                                    or_default(dtype), std::nullopt);
 }
 

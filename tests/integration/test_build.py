@@ -95,7 +95,7 @@ def build(devsan, tmp_path):
 
 
 def test_hooks_are_made_once_and_found_again(build):
-    first = build()
+    first = build("--sim")
     assert first.returncode == 0, first.stderr_text
     hooks = pathlib.Path(first.stdout_text.strip())
     assert sorted(p.name for p in hooks.iterdir()) == ["libdevsan_sim.so", "libdevsan_torch.so"]
@@ -111,11 +111,39 @@ def test_hooks_are_made_once_and_found_again(build):
     forced = build("--force")
     assert (forced.returncode, forced.stdout_text) == (0, first.stdout_text)
     assert len(build.calls()) == 2 * calls and build.left() == [hooks.name]
+    assert sorted(p.name for p in hooks.iterdir()) == ["libdevsan_sim.so", "libdevsan_torch.so"]
+
+
+def test_simulation_is_compiled_when_it_is_first_wanted(build):
+    hooks = pathlib.Path(build().stdout_text.strip())
+    assert [p.name for p in hooks.iterdir()] == ["libdevsan_torch.so"]
+    made, calls = (hooks / "libdevsan_torch.so").stat(), len(build.calls())
+
+    with_simulation = build("--sim")
+    assert with_simulation.stdout_text.strip() == str(hooks) and build.left() == [hooks.name]
+    assert sorted(p.name for p in hooks.iterdir()) == ["libdevsan_sim.so", "libdevsan_torch.so"]
+    assert (hooks / "libdevsan_torch.so").stat() == made, "the hooks need not be made again"
+    assert all("libdevsan_torch" not in call for call in build.calls()[calls:])
+
+
+def test_what_needs_no_torch_is_linked_from_the_installed_archive(build):
+    assert build().returncode == 0
+    *compilations, link = build.calls()
+    assert "/lib/devsan/inprocess/cxx11/libdevsan_inprocess.a" in link
+    assert not any("inprocess" in call for call in compilations)
+
+
+def test_where_the_archive_is_of_another_abi_its_sources_are_compiled(build):
+    make_library(build.torch / "lib/libc10.so", [OLD_SYMBOL])
+    assert build().returncode == 0
+    *compilations, link = build.calls()
+    assert "libdevsan_inprocess.a" not in link
+    assert any("/hooks/inprocess/interpreter/python_frames.cpp" in call for call in compilations)
 
 
 def test_for_a_torch_too_old_to_be_simulated_the_hooks_are_built_alone(build):
     (build.torch / "version.py").write_text("__version__ = '2.4.1+cu121'\n")
-    done = build()
+    done = build("--sim")
     assert done.returncode == 0, done.stderr_text
     assert [p.name for p in pathlib.Path(done.stdout_text.strip()).iterdir()] == ["libdevsan_torch.so"]
 
@@ -141,7 +169,7 @@ def test_strings_are_compiled_as_torchs_own(build, symbol, abi):
 
 
 def test_libraries_name_no_directory_of_torch(build):
-    assert build().returncode == 0
+    assert build("--sim").returncode == 0
     links = [call for call in build.calls() if "-shared" in call]
     assert len(links) == 2
     for call in links:

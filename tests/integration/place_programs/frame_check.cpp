@@ -1,7 +1,7 @@
 // The check of the interpreter's frame layout by itself, without torch: for test_frame_check.py.
-#include "hooks/python/frame_check.h"
+#include "hooks/inprocess/interpreter/frame_check.h"
 
-#include "hooks/python/python_frames.h"
+#include "hooks/inprocess/interpreter/python_frames.h"
 
 using devsan::hooks::frame_layout;
 

@@ -1,4 +1,4 @@
-#include "hooks/operators/device_messages.h"
+#include "hooks/inprocess/events/device_messages.h"
 
 #include <catch2/catch.hpp>
 #include <string>

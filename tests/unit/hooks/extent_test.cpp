@@ -1,4 +1,4 @@
-#include "hooks/traffic/extent.h"
+#include "hooks/inprocess/events/extent.h"
 
 #include <catch2/catch.hpp>
 #include <random>

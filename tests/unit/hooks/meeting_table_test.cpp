@@ -1,4 +1,4 @@
-#include "hooks/meetings/meeting_table.h"
+#include "hooks/inprocess/events/meeting_table.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "hooks/origins/origin_table.h"
+#include "hooks/inprocess/provenance/origin_table.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

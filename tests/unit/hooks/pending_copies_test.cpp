@@ -1,4 +1,4 @@
-#include "hooks/traffic/pending_copies.h"
+#include "hooks/inprocess/events/pending_copies.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,8 +1,8 @@
-#include "hooks/source/python_calls.h"
+#include "hooks/inprocess/source/python_calls.h"
 
 #include <catch2/catch.hpp>
 
-#include "hooks/source/python_text.h"
+#include "hooks/inprocess/source/python_text.h"
 
 namespace devsan::hooks {
 namespace {

@@ -1,4 +1,4 @@
-#include "hooks/python/python_extents.h"
+#include "hooks/inprocess/source/python_extents.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "hooks/source/python_loops.h"
+#include "hooks/inprocess/source/python_loops.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hooks/source/python_moves.h"
+#include "hooks/inprocess/source/python_moves.h"
 
 #include <catch2/catch.hpp>
 

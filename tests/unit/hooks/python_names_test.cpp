@@ -1,4 +1,4 @@
-#include "hooks/source/python_names.h"
+#include "hooks/inprocess/source/python_names.h"
 
 #include <catch2/catch.hpp>
 

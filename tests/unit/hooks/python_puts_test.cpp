@@ -1,4 +1,4 @@
-#include "hooks/source/python_puts.h"
+#include "hooks/inprocess/source/python_puts.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hooks/source/python_results.h"
+#include "hooks/inprocess/source/python_results.h"
 
 #include <catch2/catch.hpp>
 

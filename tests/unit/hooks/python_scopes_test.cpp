@@ -1,4 +1,4 @@
-#include "hooks/source/python_scopes.h"
+#include "hooks/inprocess/source/python_scopes.h"
 
 #include <catch2/catch.hpp>
 #include <string>

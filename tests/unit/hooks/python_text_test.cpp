@@ -1,4 +1,4 @@
-#include "hooks/source/python_text.h"
+#include "hooks/inprocess/source/python_text.h"
 
 #include <catch2/catch.hpp>
 

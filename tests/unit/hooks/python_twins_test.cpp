@@ -1,4 +1,4 @@
-#include "hooks/source/python_twins.h"
+#include "hooks/inprocess/source/python_twins.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hooks/operators/schema.h"
+#include "hooks/inprocess/events/schema.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hooks/process/spin_guard.h"
+#include "hooks/inprocess/common/spin_guard.h"
 
 #include <catch2/catch.hpp>
 #include <thread>

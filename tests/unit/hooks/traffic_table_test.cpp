@@ -1,4 +1,4 @@
-#include "hooks/traffic/traffic_table.h"
+#include "hooks/inprocess/events/traffic_table.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

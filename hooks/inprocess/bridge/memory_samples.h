@@ -1,0 +1,25 @@
+// Looks at the memory of the process and of its devices, from iteration to iteration.
+#pragma once
+
+#include <cstdint>
+
+#include "hooks/inprocess/bridge/tensor_facts.h"
+
+namespace devsan::hooks {
+
+// As the device's allocator in PyTorch counts: in tensors, and taken from the device. 0 where it cannot be asked.
+struct DeviceBytes {
+  std::uint64_t allocated = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t blocks = 0;  // in which `allocated` lies: mostly one for each storage
+};
+DeviceBytes device_bytes(DeviceKey device) noexcept;
+
+// To be called when an iteration begins, on any thread, outside of every allocator; looks at most some fifty times a
+// second.
+void sample_memory(std::uint32_t step) noexcept;
+
+// To be called once: a child that is forked while devices are in use has none of their memory.
+void watch_memory_over_forks() noexcept;
+
+}  // namespace devsan::hooks

@@ -1,0 +1,162 @@
+#include "hooks/inprocess/events/holder_search.h"
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <string>
+
+#include "hooks/inprocess/common/busy.h"
+#include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/interpreter/python_api.h"
+#include "hooks/inprocess/provenance/lineage_nodes.h"
+#include "hooks/inprocess/snapshot/object_search.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr std::string_view kAnyEntry = "[...]";
+constexpr std::ptrdiff_t kFewEntries = 8;
+constexpr std::ptrdiff_t kDequeMaximum = 64;  // dequeobject::maxlen; -1 for none
+
+bool drops_the_oldest(const void* container) noexcept {
+  return type_name(container) == "collections.deque" && field<std::ptrdiff_t>(container, kDequeMaximum) >= 0;
+}
+
+// A way to a tensor, with the entries of containers left open: "self.history[...].loss".
+struct Way {
+  std::string text;
+  bool open = false;     // through a container of many
+  bool bounded = false;  // through one that does not grow for ever
+};
+
+Way way_to(const ObjectSearch& search, std::uint32_t index) {
+  const Place& at = search.place(index);
+  if (search.is_root(index)) return {written(at.link), false, false};
+  Way way = way_to(search, at.parent);
+  const void* holder = search.place(at.parent).object;
+  const bool one_of_many = at.link.kind == LinkKind::key && size_of(holder) > kFewEntries;
+  if (at.link.kind == LinkKind::index || at.link.kind == LinkKind::member || one_of_many) {
+    way.text += kAnyEntry;
+    way.open = true;
+    way.bounded = way.bounded || drops_the_oldest(holder);
+  } else {
+    way.text += written(at.link);
+  }
+  return way;
+}
+
+// Counts by which ways the tensors of each site are reached.
+class Holders final : public TensorObserver {
+ public:
+  explicit Holders(std::span<const GrowingSite> sites) : sites_(sites), search_(*this) {}
+
+  void look(const void* thread) {
+    search_.run_threads(thread);
+    for (std::size_t k = 0; k < sites_.size(); ++k) tell(k);
+  }
+
+  void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
+    const trace::LineageId tag = tensor_history(tensor);
+    if (tag == trace::LineageId::none) return;
+    const trace::LineageNode node = runtime.recorder->lineage(tag);
+    for (std::size_t k = 0; k < sites_.size(); ++k) {
+      if (sites_[k].site != node.site || sites_[k].op != node.op || sites_[k].device != node.device) continue;
+      const Way way = way_to(search_, place);
+      Found& found = found_[k][way.text];
+      ++found.count;
+      found.open = way.open;
+      found.bounded = way.bounded;
+      found.graph = found.graph || has_graph(tensor);
+    }
+  }
+
+ private:
+  struct Found {
+    std::uint64_t count = 0;
+    bool open = false;
+    bool bounded = false;
+    bool graph = false;
+  };
+
+  // The way that most of them are reached by; where that is a single one, there has to be no more than it.
+  void tell(std::size_t site) const {
+    const auto& ways = found_[site];
+    const auto most = std::ranges::max_element(ways, {}, [](const auto& way) { return way.second.count; });
+    if (most == ways.end()) return;
+    const auto& [text, found] = *most;
+    if (found.count * 2 < sites_[site].count && !(found.open && found.count >= kManyEntries)) return;
+    const std::uint32_t flags = (found.bounded ? trace::kHolderBounded : 0U) | (found.graph ? trace::kHolderGraph : 0U);
+    trace::Recorder::set_holder(sites_[site].series, runtime.recorder->intern_string(text), flags);
+  }
+
+  static constexpr std::uint64_t kManyEntries = 64;  // a search looks at a part of a large container
+
+  std::span<const GrowingSite> sites_;
+  std::array<std::map<std::string, Found>, kSitesOfSearch> found_;
+  ObjectSearch search_;
+};
+
+// Written before it is asked for, and not again before somebody has looked.
+struct Request {
+  enum class State { none, asked, looked_at };
+  std::atomic<State> state{State::none};
+  std::atomic<bool> queued{false};  // at the interpreter
+  std::array<GrowingSite, kSitesOfSearch> sites;
+  std::size_t count = 0;
+  std::uint64_t epoch = 0;
+};
+constinit Request request{};
+
+// In a child that was forked in between, the records are the parent's.
+bool is_of_this_process() noexcept {
+  return request.epoch == runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+}
+
+// On the main thread, with the GIL.
+int search_when_asked(void*) noexcept {
+  request.queued.store(false, std::memory_order_release);
+  if (const void* thread = python.PyGILState_GetThisThreadState()) search_holders_now(thread);
+  return 0;
+}
+
+}  // namespace
+
+bool holders_are_wanted() noexcept {
+  return request.state.load(std::memory_order_acquire) == Request::State::asked && is_of_this_process();
+}
+
+void search_holders_now(const void* thread) noexcept {
+  ThreadState& state = thread_state();
+  if (state.busy || !interpreter_lives()) return;
+  auto asked = Request::State::asked;
+  if (!request.state.compare_exchange_strong(asked, Request::State::looked_at, std::memory_order_acquire)) return;
+  if (is_of_this_process()) {
+    const PythonSection section;
+    const Busy busy(state);
+    try {
+      Holders({request.sites.data(), request.count}).look(thread);
+    } catch (const std::exception&) {  // names are worth no failure
+    }
+  }
+  request.state.store(Request::State::none, std::memory_order_release);
+}
+
+bool search_holders_soon(std::span<const GrowingSite> sites) noexcept {
+  if (!runtime.has_python || !interpreter_lives()) return false;
+  const bool waits = request.state.load(std::memory_order_acquire) != Request::State::none;
+  if (waits && is_of_this_process()) return false;
+  std::ranges::copy(sites.first(std::min(sites.size(), kSitesOfSearch)), request.sites.begin());
+  request.count = std::min(sites.size(), kSitesOfSearch);
+  request.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  request.state.store(Request::State::asked, std::memory_order_release);
+  // A call that a main thread has not come to yet will do; there is room for a few of them only.
+  if (request.queued.exchange(true) || python.Py_AddPendingCall(search_when_asked, nullptr) == 0) return true;
+  request.queued.store(false, std::memory_order_release);
+  request.state.store(Request::State::none, std::memory_order_release);
+  return false;
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,99 @@
+// CPython's functions and code objects, as far as only the search for evidence needs to know them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "hooks/inprocess/interpreter/python_api.h"
+
+namespace devsan::hooks {
+
+struct CodeApi {
+#define DEVSAN_CODE_API(required, result, name, parameters) result(*name) parameters = nullptr;
+#include "hooks/inprocess/interpreter/code_api.def"
+#undef DEVSAN_CODE_API
+  const void* function_type = nullptr;  // &PyFunction_Type
+  bool complete = false;                // all that is required is there
+
+  // Offsets of members of code objects, 0 where there is no such member.
+  std::ptrdiff_t constants = 0;
+  std::ptrdiff_t names = 0;
+  std::ptrdiff_t arguments = 0;
+  std::ptrdiff_t keyword_arguments = 0;
+  std::ptrdiff_t flags = 0;
+  std::ptrdiff_t first_line = 0;
+  std::ptrdiff_t exception_table = 0;  // from 3.11 on
+  std::ptrdiff_t bytes = 0;            // until 3.10, as the three below
+  std::ptrdiff_t local_names = 0;
+  std::ptrdiff_t cell_names = 0;
+  std::ptrdiff_t free_names = 0;
+};
+
+// The offset of a member in code objects; 0 where they have none of this name.
+std::ptrdiff_t code_member(const char* name) noexcept;
+
+// Looked up once, when it is first needed. After find_python(), with the GIL.
+const CodeApi& code_api() noexcept;
+
+// Of PyTypeObject, which has not changed since 3.8.
+inline constexpr std::ptrdiff_t kTypeDict = 264;
+inline constexpr std::ptrdiff_t kTypeMro = 344;
+inline constexpr std::ptrdiff_t kBytesText = 32;   // PyBytesObject::ob_sval
+inline constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
+
+inline bool is_integer(const void* object) noexcept {
+  return has_type_flag(object, 24);
+}
+inline bool is_bytes(const void* object) noexcept {
+  return has_type_flag(object, 27);
+}
+inline bool is_function(const void* object) noexcept {
+  return type_of(object) == code_api().function_type;
+}
+
+// The entry of a dictionary by its name, found without asking keys whether they are equal; null where there is none.
+void* dict_entry(const void* dict, std::string_view name) noexcept;
+
+// A type that a class statement made may call itself as it likes.
+inline bool is_builtin(const void* object, std::string_view name) noexcept {
+  return !has_type_flag(object, 9) && std::string_view(field<const char*>(type_of(object), kTypeName)) == name;
+}
+
+// Entry `index` of a tuple; null where there is none, or `tuple` is none.
+inline const void* tuple_entry(const void* tuple, std::ptrdiff_t index) noexcept {
+  if (tuple == nullptr || !is_tuple(tuple) || index < 0 || index >= size_of(tuple)) return nullptr;
+  return field<const void*>(tuple, kTupleItems + index * static_cast<std::ptrdiff_t>(sizeof(void*)));
+}
+
+// Members of a code object; null, 0 or no name where it has none.
+const void* code_constants(const void* code) noexcept;  // a tuple
+const void* code_names(const void* code) noexcept;      // a tuple: attributes, globals, imports
+int code_first_line(const void* code) noexcept;         // of its `def`, or its first decorator
+int code_arguments(const void* code) noexcept;          // positional arguments; they are the first locals
+int code_named_arguments(const void* code) noexcept;    // with those given by keyword alone, which come next
+bool has_named_argument(const void* code, std::string_view name) noexcept;
+int code_all_arguments(const void* code) noexcept;  // with `*args` and `**kwargs`, which come after these
+// The name of local `index` in the order of a frame's slots: locals, cells, free variables.
+const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
+// The name of variable `index` of the `count` that a function takes from those around it.
+const void* code_free_name(const void* code, std::ptrdiff_t index, std::ptrdiff_t count) noexcept;
+bool is_module_body(const void* code) noexcept;
+// Whether the code names an attribute or a global anywhere: a quick look before its instructions are read.
+bool mentions(const void* code, const void* name) noexcept;
+bool mentions_text(const void* code, std::string_view name) noexcept;
+
+// The code of a function object.
+const void* code_of_function(const void* function) noexcept;
+
+// Whether two names are the same text.
+bool same_name(const void* a, const void* b) noexcept;
+bool is_name(const void* name, std::string_view text) noexcept;
+
+// The text of a str as a string of its own, cut at 255 bytes where it is not pure ASCII. May throw std::bad_alloc.
+inline std::string text_of(const void* object) {
+  char buffer[256];
+  return std::string(text_of(object, buffer, sizeof buffer));
+}
+
+}  // namespace devsan::hooks

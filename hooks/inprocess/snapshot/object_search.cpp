@@ -1,0 +1,411 @@
+#include "hooks/inprocess/snapshot/object_search.h"
+
+#include <algorithm>
+#include <array>
+
+#include "hooks/inprocess/bridge/tensor_objects.h"
+#include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/python_api.h"
+#include "hooks/inprocess/interpreter/python_frames.h"
+#include "hooks/inprocess/provenance/large_page.h"
+#include "hooks/inprocess/provenance/lineage_nodes.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxThreads = 256;
+constexpr std::ptrdiff_t kGeneratorField = 16;  // THPGenerator::cdata
+
+// A number as it is written; a key of any other kind is not shown.
+std::string number_key(const void* key) {
+  const bool number = key != nullptr && is_integer(key) && code_api().PyLong_AsLong != nullptr;
+  return number ? std::to_string(code_api().PyLong_AsLong(const_cast<void*>(key))) : "...";
+}
+
+// The c10::GeneratorImpl of a torch.Generator, which is all that its Python object has.
+const void* generator_of(const void* object) noexcept {
+  return type_name(object) == "torch._C.Generator" ? field<const void*>(object, kGeneratorField) : nullptr;
+}
+
+}  // namespace
+
+ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities,
+                           trace::SiteId site)
+    : records_(records),
+      identities_(identities),
+      sightings_(records.size()),
+      parents_(records.size()),
+      histories_(records.size()),
+      ancestors_(records.size()),
+      kept_ancestors_(records.size()) {
+  places_.reserve(1024);
+  learn_tensor_layout();
+  const trace::Position here = runtime.recorder->site(site).user;
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    note_parents(k, here);
+    note_history(k);
+  }
+}
+
+void ObjectSearch::run(const void* innermost) {
+  // `self.table` in the function that fails, rather than the variable of a caller's that it was made in.
+  add_frames(innermost, false, 1);
+  follow(1);
+  add_frames(innermost, false);
+  add_globals(innermost);
+  follow();
+  add_frames(innermost, true);
+  follow();
+}
+
+void ObjectSearch::run_threads(const void* thread) {
+  run(current_frame(thread));
+  run_other_threads(thread);
+}
+
+void ObjectSearch::run_other_threads(const void* thread) {
+  void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
+  void* other = python.PyInterpreterState_ThreadHead(interpreter);
+  for (int threads = 0; other != nullptr && threads < kMaxThreads && !full(); ++threads) {
+    if (other != thread) run(current_frame(other));
+    other = python.PyThreadState_Next(other);
+  }
+}
+
+void ObjectSearch::add_frames(const void* innermost, bool torch_frames, int limit) {
+  const void* frame = innermost;
+  int added = 0;
+  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+    const std::uint32_t marks = code_table.marks(frame_code(frame));
+    if ((marks & kNoCode) != 0 || ((marks & kTorchCode) != 0) != torch_frames) continue;
+    add_frame(frame, false);
+    if (++added == limit) return;
+  }
+}
+
+// The globals of the innermost module that is the program's own.
+void ObjectSearch::add_globals(const void* innermost) {
+  for (const void* frame = innermost; frame != nullptr; frame = frame_previous(frame)) {
+    const std::uint32_t marks = code_table.marks(frame_code(frame));
+    if ((marks & (kNoCode | kTorchCode | kLibraryCode)) != 0) continue;
+    return add_frame(frame, true);
+  }
+}
+
+void ObjectSearch::add_frame(const void* frame, bool globals) {
+  current_ = kNoPlace;
+  frame_ = frame;
+  if (!full()) visit_frame(frame, globals, *this);
+}
+
+// Everything that the roots so far lead to.
+void ObjectSearch::follow(std::uint32_t depth) {
+  for (; followed_ < places_.size() && !full(); ++followed_) {
+    if (places_[followed_].depth >= depth) {
+      if (depth != kMaxDepth) return;
+      continue;
+    }
+    current_ = followed_;
+    visit_links(places_[followed_].object, *this);
+  }
+}
+
+bool ObjectSearch::link(const Link& link, void* object) {
+  if (current_ != kNoPlace) note_holding(link, object);
+  if (!seen_.insert(object).second) {
+    if (link.kind == LinkKind::attribute && current_ != kNoPlace) note_kept_again(link, object);
+    return !full();
+  }
+  const auto self = static_cast<std::uint32_t>(places_.size());
+  if (current_ == kNoPlace) {
+    places_.push_back({object, link, self, 0, frame_});
+  } else {
+    places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
+  }
+  if (observer_ != nullptr && tensor_offset_ < 0) learn_tensor_layout_from(object);
+  const c10::TensorImpl* tensor = tensor_at(object);
+  if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
+  for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
+  const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
+  const trace::LineageId tag = tensor != nullptr && !weight ? tensor_history(tensor) : trace::LineageId::none;
+  if (tag != trace::LineageId::none) {
+    for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
+  }
+  return !full();
+}
+
+void ObjectSearch::look_for_operand(std::size_t operand, std::uint32_t place, void* object,
+                                    const c10::TensorImpl* tensor) {
+  Sighting& sighting = sightings_[operand];
+  if (sighting.place != kNoPlace && !sighting.base) return;
+  const OperandIdentity& known = identities_[operand];
+  if ((records_[operand].flags & trace::kWrappedNumber) != 0) return;
+  if (known.object == object || (known.generator != nullptr && generator_of(object) == known.generator)) {
+    sighting = {place, false, false, tensor};
+  } else if (tensor == nullptr || known.tensor == nullptr || tensor == known.tensor) {
+    return;
+  } else if (gradient_of(tensor) == known.tensor) {
+    sighting = {place, true, false, tensor};
+  } else if (sighting.place == kNoPlace && is_base(operand, tensor)) {
+    sighting = {place, false, true, tensor};
+  }
+}
+
+// A view has the storage of its base; a temporary has a history that leads to the values it was made from, as long as
+// it was made in the statement that failed.
+void ObjectSearch::note_parents(std::size_t operand, const trace::Position& here) {
+  trace::LineageId id = records_[operand].lineage;
+  for (trace::LineageId& parent : parents_[operand]) {
+    const trace::LineageNode node = runtime.recorder->lineage(id);
+    const trace::Position made = runtime.recorder->site(node.site).user;
+    const bool in_statement = made.file == here.file && made.function == here.function && made.line >= here.line &&
+                              made.line <= here.end_line;
+    if (id == trace::LineageId::none || !in_statement) break;
+    id = parent = node.parent;
+  }
+}
+
+// The history on the operand's device; what a weight made of it is no history of what it was applied to.
+void ObjectSearch::note_history(std::size_t operand) {
+  trace::LineageNode node = runtime.recorder->lineage(records_[operand].lineage);
+  for (trace::LineageId& step : histories_[operand]) {
+    if (node.parent == trace::LineageId::none || node.how != trace::How::derived) break;
+    step = node.parent;
+    node = runtime.recorder->lineage(step);
+  }
+}
+
+std::uint32_t ObjectSearch::variable_behind(std::uint32_t place) const {
+  if (place == kNoPlace) return kNoPlace;
+  while (!is_root(place) && is_entry(places_[place].link.kind)) place = places_[place].parent;
+  return is_root(place) ? place : kNoPlace;
+}
+
+void Ancestor::meet(const Ancestor& other) noexcept {
+  if (place == kNoPlace || other.steps < steps) {
+    *this = other;
+  } else if (other.steps == steps && other.storage != storage) {
+    certain = false;
+  }
+}
+
+// Equal histories are one node, so two tensors may share it: then neither is sure to be meant.
+void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor,
+                                     trace::LineageId tag) {
+  const auto steps = steps_back(operand, tensor, tag);
+  if (!steps) return;
+  const Ancestor found{place, *steps, storage_of(tensor), true};
+  ancestors_[operand].meet(found);
+  if (places_[place].link.kind == LinkKind::attribute) kept_ancestors_[operand].meet(found);
+}
+
+// A tensor that a variable led to first, and that an attribute keeps, too.
+void ObjectSearch::note_kept_again(const Link& link, void* object) {
+  const c10::TensorImpl* tensor = tensor_at(object);
+  const trace::LineageId tag = tensor != nullptr ? tensor_history(tensor) : trace::LineageId::none;
+  for (std::size_t k = 0; tag != trace::LineageId::none && k < records_.size(); ++k) {
+    const auto steps = steps_back(k, tensor, tag);
+    const c10::StorageImpl* storage = storage_of(tensor);
+    if (!steps || kept_ancestors_[k].storage == storage) continue;
+    const auto place = static_cast<std::uint32_t>(places_.size());
+    places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
+    kept_ancestors_[k].meet({place, *steps, storage, true});
+  }
+}
+
+std::optional<std::size_t> ObjectSearch::steps_back(std::size_t operand, const c10::TensorImpl* tensor,
+                                                    trace::LineageId tag) const {
+  const auto& history = histories_[operand];
+  const auto step = std::ranges::find(history, tag);
+  if (tensor == identities_[operand].tensor || step == history.end()) return std::nullopt;
+  return static_cast<std::size_t>(step - history.begin());
+}
+
+bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {
+  if (records_[operand].device != device_slot_of(tensor)) return false;
+  const c10::StorageImpl* storage = storage_of(tensor);
+  if (storage == nullptr) return false;
+  if (storage == storage_of(identities_[operand].tensor)) return true;
+  const trace::LineageId tag = origin_table().find(storage);
+  if (tag == trace::LineageId::none) return false;
+  for (const trace::LineageId parent : parents_[operand]) {
+    if (parent == tag) return true;
+  }
+  return false;
+}
+
+void ObjectSearch::note_holding(const Link& link, void* object) {
+  const Holding holding{places_[current_].object, link, object};
+  if (link.kind == LinkKind::child) {
+    children_.try_emplace(object, holding);
+  } else if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
+    const auto [first, is_new] = owned_.try_emplace(object, holding);
+    if (!is_new && first->second.holder != holding.holder && is_operand(object)) tied_.push_back(holding);
+  } else if (holdings_.size() < kMaxHoldings && (is_operand(object) || is_base_of_any(tensor_at(object)) ||
+                                                 (leads_on(object) && tensor_at(object) == nullptr))) {
+    holdings_.push_back(holding);
+  }
+}
+
+bool ObjectSearch::is_base_of_any(const c10::TensorImpl* tensor) const {
+  for (std::size_t k = 0; tensor != nullptr && k < records_.size(); ++k) {
+    if (identities_[k].tensor != nullptr && is_base(k, tensor)) return true;
+  }
+  return false;
+}
+
+bool ObjectSearch::is_operand(const void* object) const {
+  for (const OperandIdentity& known : identities_) {
+    if (known.object == object) return true;
+  }
+  return false;
+}
+
+const Holding* ObjectSearch::owner(const void* tensor) const {
+  const auto found = owned_.find(tensor);
+  return found == owned_.end() ? nullptr : &found->second;
+}
+
+const void* ObjectSearch::owned_over(const c10::TensorImpl* tensor) const {
+  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
+  if (storage == nullptr) return nullptr;
+  if (owned_memory_.empty()) {
+    for (const auto& [object, holding] : owned_) {
+      const c10::TensorImpl* owned = tensor_at(object);
+      if (owned == nullptr || storage_of(owned) == nullptr) continue;
+      const auto [known, is_new] = owned_memory_.try_emplace(storage_of(owned), object);
+      if (!is_new) known->second = nullptr;
+    }
+  }
+  const auto found = owned_memory_.find(storage);
+  return found != owned_memory_.end() ? found->second : nullptr;
+}
+
+std::vector<Holding> ObjectSearch::other_owners(const void* tensor) const {
+  std::vector<Holding> all;
+  for (const Holding& holding : tied_) {
+    if (holding.object == tensor) all.push_back(holding);
+  }
+  return all;
+}
+
+std::uint32_t ObjectSearch::find_place(const void* object) const {
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    if (places_[k].object == object) return static_cast<std::uint32_t>(k);
+  }
+  return kNoPlace;
+}
+
+const void* ObjectSearch::object_of(const c10::TensorImpl* tensor) const {
+  const auto found = std::ranges::find_if(places_, [&](const Place& one) { return tensor_at(one.object) == tensor; });
+  return found != places_.end() ? found->object : nullptr;
+}
+
+const Holding* ObjectSearch::parent_module(const void* module) const {
+  const auto found = children_.find(module);
+  return found == children_.end() ? nullptr : &found->second;
+}
+
+std::vector<const Holding*> ObjectSearch::outwards(const Holding* inner) const {
+  std::vector<const Holding*> way;
+  for (; inner != nullptr && way.size() < kMaxOutwards; inner = parent_module(inner->holder)) way.push_back(inner);
+  return way;
+}
+
+std::vector<Holding> ObjectSearch::holdings_of(const void* object) const {
+  std::vector<Holding> all;
+  for (const Holding& holding : holdings_) {
+    if (holding.object == object) all.push_back(holding);
+  }
+  return all;
+}
+
+std::vector<Holding> ObjectSearch::holdings_of_base(std::size_t operand) const {
+  const c10::TensorImpl* itself = identities_[operand].tensor;
+  const c10::StorageImpl* storage = itself != nullptr ? storage_of(itself) : nullptr;
+  std::vector<Holding> all;
+  for (const Holding& holding : holdings_) {
+    const c10::TensorImpl* tensor = storage != nullptr ? tensor_at(holding.object) : nullptr;
+    if (tensor != nullptr && tensor != itself && storage_of(tensor) == storage) all.push_back(holding);
+  }
+  return all;
+}
+
+std::string ObjectSearch::path_to(std::uint32_t index) const {
+  const Place& at = places_[index];
+  return (at.parent == index ? std::string() : path_to(at.parent)) + written(at.link);
+}
+
+// Where a tensor's Python object keeps its TensorImpl differs between releases of torch; the operands tell, since of
+// them both are known.
+void ObjectSearch::learn_tensor_layout() {
+  for (const OperandIdentity& known : identities_) {
+    if (known.object == nullptr || known.tensor == nullptr) continue;
+    for (std::ptrdiff_t offset = 16; offset <= 32; offset += 8) {
+      if (field<const void*>(known.object, offset) == known.tensor) tensor_offset_ = offset;
+    }
+    if (tensor_offset_ < 0) continue;
+    tensor_base_type_ = base_tensor_type(type_of(known.object));
+    return;
+  }
+}
+
+void ObjectSearch::learn_tensor_layout_from(const void* object) {
+  if (!tensor_types_.try_emplace(type_of(object), false).second) return;
+  const std::ptrdiff_t offset = tensor_offset_in(object);
+  if (offset < 0) return;
+  tensor_offset_ = offset;
+  tensor_base_type_ = base_tensor_type(type_of(object));
+  tensor_types_.clear();
+}
+
+const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
+  if (object == nullptr || tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
+  const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
+  if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
+  return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
+}
+
+bool WrittenLink::link(const Link& link, void* object) {
+  // A field of a NamedTuple is an entry, too.
+  const bool entry = link.kind == LinkKind::index && written({LinkKind::index, link.index}) == wanted_;
+  if (!entry && written(link) != wanted_) return true;
+  found_ = link;
+  object_ = object;
+  return false;
+}
+
+std::string link_name(const Link& link) {
+  return link.text != nullptr ? std::string(link.text) : text_of(link.name);
+}
+
+std::string written(const Link& link) {
+  const std::string name = link_name(link);
+  switch (link.kind) {
+    case LinkKind::index:
+      return name.empty() ? "[" + std::to_string(link.index) + "]" : "." + name;
+    case LinkKind::key:
+      return link.name != nullptr ? "['" + name + "']" : "[" + number_key(link.key) + "]";
+    case LinkKind::member:
+      return "{...}";
+    case LinkKind::gradient:
+      return ".grad";
+    case LinkKind::closure:
+      return ".<nonlocal " + name + ">";
+    case LinkKind::local:
+    case LinkKind::global:
+      return name;
+    case LinkKind::attribute:
+    case LinkKind::parameter:
+    case LinkKind::buffer:
+    case LinkKind::child:
+      break;
+  }
+  const bool number = !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+  return number ? "[" + name + "]" : "." + name;  // children of a Sequential are numbered
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,172 @@
+#include "hooks/torch_bridge/operand_list.h"
+
+#include <c10/core/GeneratorImpl.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/operator_table.h"
+#include "hooks/inprocess/events/schema.h"
+#include "hooks/inprocess/provenance/device_slots.h"
+#include "hooks/inprocess/provenance/large_page.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+const char* dtype_name(caffe2::TypeMeta type) noexcept {
+  try {
+    switch (c10::typeMetaToScalarType(type)) {
+      case c10::ScalarType::Byte:
+        return "uint8";
+      case c10::ScalarType::Char:
+        return "int8";
+      case c10::ScalarType::Short:
+        return "int16";
+      case c10::ScalarType::Int:
+        return "int32";
+      case c10::ScalarType::Long:
+        return "int64";
+      case c10::ScalarType::Half:
+        return "float16";
+      case c10::ScalarType::Float:
+        return "float32";
+      case c10::ScalarType::Double:
+        return "float64";
+      case c10::ScalarType::ComplexHalf:
+        return "complex32";
+      case c10::ScalarType::ComplexFloat:
+        return "complex64";
+      case c10::ScalarType::ComplexDouble:
+        return "complex128";
+      case c10::ScalarType::Bool:
+        return "bool";
+      case c10::ScalarType::BFloat16:
+        return "bfloat16";
+      default:
+        return c10::toString(c10::typeMetaToScalarType(type));
+    }
+  } catch (...) {  // a type that is no scalar type
+    return "";
+  }
+}
+
+template <class Slot>
+const void* python_object(const Slot& slot) noexcept {
+  if constexpr (requires { slot.load_pyobj(); }) {
+    return slot.load_pyobj();
+  } else {
+    return slot._unchecked_untagged_pyobj();  // until 2.9
+  }
+}
+
+std::uint64_t storage_size(const c10::StorageImpl* storage) noexcept {
+  try {
+    return storage != nullptr ? storage->nbytes() : 0;
+  } catch (...) {  // symbolic
+    return 0;
+  }
+}
+
+// `device="cuda"` means the current device.
+c10::Device current_device(c10::DeviceType type) noexcept {
+  try {
+    return c10::impl::VirtualGuardImpl(type).getDevice();
+  } catch (...) {  // no such backend here
+    return c10::Device(type, 0);
+  }
+}
+
+}  // namespace
+
+std::string_view OperandList::argument_name(int argument) const noexcept {
+  if (const OperatorText* op = operator_text(op_)) return hooks::argument_name(op->schema, argument);
+  if (schema_ == nullptr || static_cast<std::size_t>(argument) >= schema_->arguments().size()) return {};
+  return schema_->arguments()[static_cast<std::size_t>(argument)].name();
+}
+
+trace::OperandRecord* OperandList::add(int argument, int element, trace::DeviceSlot device) noexcept {
+  if (first_device_ == trace::DeviceSlot::none) first_device_ = device;
+  if (device != first_device_) mixed_ = true;
+  if (count_ == kMaxOperands) return nullptr;
+  trace::OperandRecord& record = records_[count_++];
+  record.device = device;
+  char text[160];
+  const std::string_view name = argument_name(argument);
+  const int length = element < 0 ? std::snprintf(text, sizeof text, "%.*s", int(name.size()), name.data())
+                                 : std::snprintf(text, sizeof text, "%.*s[%d]", int(name.size()), name.data(), element);
+  record.argument = runtime.recorder->intern_string({text, std::min(sizeof text - 1, std::size_t(length))});
+  return &record;
+}
+
+void OperandList::tensor(int argument, int element, const c10::TensorImpl* tensor) {
+  python_key_ = python_key_ || tensor->key_set().has(c10::DispatchKey::Python);
+  requires_grad_ = requires_grad_ || tensor->requires_grad();
+  trace::OperandRecord* record = add(argument, element, device_slot(TensorFields::device(tensor)));
+  if (record == nullptr) return;
+  identities_[count_ - 1] = {python_object(*tensor->pyobj_slot()), tensor, nullptr};
+  record->dtype = runtime.recorder->intern_string(dtype_name(TensorFields::dtype(tensor)));
+  if (tensor->is_wrapped_number()) record->flags |= trace::kWrappedNumber;
+  if (tensor->requires_grad()) record->flags |= trace::kRequiresGrad;
+  if (!TensorFields::symbolic(tensor)) {
+    const c10::IntArrayRef sizes = TensorFields::sizes(tensor);
+    record->dims = static_cast<std::uint8_t>(std::min<std::size_t>(sizes.size(), 255));
+    std::copy_n(sizes.begin(), std::min(sizes.size(), trace::kMaxShownDims), record->sizes.begin());
+  }
+  const c10::StorageImpl* storage = TensorFields::storage_behind(tensor);
+  if (storage != nullptr) record->lineage = origin_table().find(storage);
+  record->storage_bytes = storage_size(storage);
+}
+
+void OperandList::generator(int argument, const at::Generator& generator) {
+  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(generator.device())));
+  if (record == nullptr) return;
+  record->flags = trace::kGenerator;
+  identities_[count_ - 1] = {generator.pyobj(), nullptr, generator.unsafeGetGeneratorImpl()};
+}
+
+void OperandList::device(int argument, c10::Device device) {
+  if (!device.has_index() && !device.is_cpu() && !device.is_meta()) device = current_device(device.type());
+  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(device)));
+  if (record != nullptr) record->flags = trace::kDeviceArgument;
+}
+
+void OperandList::storage(int argument, const at::Storage& storage) {
+  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(storage.device())));
+  if (record == nullptr) return;
+  record->flags = trace::kUnseen;
+  record->dims = 1;  // it is no single number
+  record->lineage = origin_table().find(storage.unsafeGetStorageImpl());
+  record->storage_bytes = storage_size(storage.unsafeGetStorageImpl());
+}
+
+void OperandList::call_those_from(std::size_t first, std::string_view name) noexcept {
+  for (; first < count_; ++first) records_[first].argument = runtime.recorder->intern_string(name);
+}
+
+void OperandList::tensor(std::string_view name, const c10::TensorImpl* tensor) {
+  const std::size_t before = count_;
+  this->tensor(0, -1, tensor);
+  call_those_from(before, name);
+}
+
+void OperandList::device(std::string_view name, c10::Device device) {
+  const std::size_t before = count_;
+  this->device(0, device);
+  call_those_from(before, name);
+}
+
+void OperandList::unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept {
+  trace::OperandRecord* record = add(0, -1, device);
+  if (record == nullptr) return;
+  record->flags = trace::kUnseen;
+  record->lineage = lineage;
+  record->name = name;
+  record->name_kind = trace::NameKind::temporary;
+}
+
+}  // namespace devsan::hooks

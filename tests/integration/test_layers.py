@@ -1,0 +1,48 @@
+"""Which folders may include which: the rooms of the hooks are layers, and the bridge to torch is above them all."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = re.findall(r"^\| `(\w+)/` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
+INCLUDE = re.compile(r'^#include "([^"]+)/[^/"]+"', re.M)
+TORCH_HEADER = re.compile(r"^#include <(?:ATen|c10|torch)/", re.M)
+
+
+def sources(folder):
+    return [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp", ".def")]
+
+
+def included_folders(path):
+    return set(INCLUDE.findall(path.read_text()))
+
+
+def test_every_room_of_the_hooks_stands_in_the_table_of_the_architecture():
+    assert sorted(ROOMS) == sorted(path.name for path in (ROOT / "hooks/inprocess").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_includes_only_those_below_it(room):
+    allowed = {f"hooks/inprocess/{below}" for below in ROOMS[:ROOMS.index(room) + 1]} | {"trace", "preload"}
+    wrong = {str(path.relative_to(ROOT)): sorted(included_folders(path) - allowed)
+             for path in sources(f"hooks/inprocess/{room}") if not included_folders(path) <= allowed}
+    assert not wrong
+
+
+def test_what_is_prebuilt_includes_no_header_of_torch():
+    found = sources("hooks/inprocess")
+    assert found and not [path for path in found if TORCH_HEADER.search(path.read_text())]
+
+
+@pytest.mark.parametrize("folder, allowed", [
+    ("trace", {"trace"}),
+    ("preload", {"preload", "trace"}),
+    ("sim", {"sim", "preload", "trace"}),
+    ("hooks/torch_bridge", {"hooks/torch_bridge", "preload", "trace"} | {f"hooks/inprocess/{room}" for room in ROOMS}),
+])
+def test_libraries_include_only_what_is_before_them_on_the_path_of_the_data(folder, allowed):
+    wrong = {str(path.relative_to(ROOT)): sorted(included_folders(path) - allowed)
+             for path in sources(folder) if not included_folders(path) <= allowed}
+    assert not wrong
