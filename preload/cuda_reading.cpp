@@ -78,11 +78,11 @@ Watched::Watched(Journal& journal, CallId id, const std::uint64_t* words, const 
   if (call_.kind == DeviceCallKind::begin_capture) streams.capture_begins();
   // Once it is gone, another thread may be given the same handle.
   if (call_.kind == DeviceCallKind::destroy_stream) {
-    destroyed_ = streams.name_of(stream(), kNoDevice);
+    on_ = streams.name_of(stream(), kNoDevice);
     streams.destroyed(seen_.stream);
   }
   if (call_.kind == DeviceCallKind::destroy_event) {
-    destroyed_.device = streams.device_of_event(seen_.address);
+    on_ = {streams.device_of_event(seen_.address), 0};
     streams.event_destroyed(seen_.address);
   }
 }
@@ -127,6 +127,7 @@ void Watched::finish(std::uint32_t result) noexcept {
   seen_.failed = result != 0 && !not_ready;
   now_ = current_after(not_ready ? 0 : result);
   seen_.context = now_.context;
+  find_stream();
   if (!seen_.failed) {
     read_result();
     keep_streams();
@@ -149,7 +150,7 @@ void Watched::finish(std::uint32_t result) noexcept {
     put_back_into_ledger();
   }
   journal_.note(seen_);
-  if (done) tell_hooks(seen_, call_.kind == DeviceCallKind::destroy_stream ? destroyed_ : stream_name());
+  if (done) tell_hooks(seen_, on_);
 }
 
 bool Watched::takes_part_in_capture() const noexcept {
@@ -157,8 +158,11 @@ bool Watched::takes_part_in_capture() const noexcept {
          call_.kind != DeviceCallKind::begin_capture && call_.kind != DeviceCallKind::end_capture;
 }
 
-StreamName Watched::stream_name() const noexcept {
-  return arguments_.stream >= 0 ? streams.name_of(stream(), now_.device) : StreamName{now_.device, 0};
+// What failed may have been given a stream that is none.
+void Watched::find_stream() noexcept {
+  if (call_.kind == DeviceCallKind::destroy_stream || call_.kind == DeviceCallKind::destroy_event) return;
+  const bool named = arguments_.stream >= 0 && !seen_.failed;
+  on_ = named ? streams.name_of(stream(), now_.device) : StreamName{now_.device, 0};
 }
 
 // Of a call that succeeded.
@@ -169,7 +173,7 @@ void Watched::keep_streams() noexcept {
                       arguments_.flags >= 0 && (word(arguments_.flags) & kNonBlocking) != 0);
       break;
     case DeviceCallKind::record_event:
-      streams.recorded(seen_.address, stream(), stream_name().device);
+      streams.recorded(seen_.address, stream(), on_.device);
       break;
     case DeviceCallKind::stream_wait:
       streams.waits_for(stream(), seen_.address);
@@ -313,14 +317,10 @@ int Watched::device_of_call() const noexcept {
       if (arguments_.context >= 0 && word(arguments_.context) != seen_.context) return kNoDevice;
       if (arguments_.stream < 0 && arguments_.address >= 0) return streams.device_of_event(seen_.address);
       break;
-    case DeviceCallKind::destroy_event:
-    case DeviceCallKind::destroy_stream:
-      return destroyed_.device;
     default:
       break;
   }
-  // What failed may have been given a stream that is none.
-  return arguments_.stream >= 0 && !seen_.failed ? stream_name().device : now_.device;
+  return on_.device;
 }
 
 void Watched::keep_books() noexcept {

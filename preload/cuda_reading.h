@@ -23,7 +23,7 @@ class Watched {
   std::uint64_t word(int index) const noexcept;
   std::uint64_t stored(int index) const noexcept;  // what the call has stored through a pointer among its arguments
   StreamArgument stream() const noexcept;
-  StreamName stream_name() const noexcept;
+  void find_stream() noexcept;
   bool takes_part_in_capture() const noexcept;
 
   void take_out_of_ledger() noexcept;
@@ -49,7 +49,7 @@ class Watched {
   const std::uint64_t* stack_;
   std::int64_t begun_ns_ = 0;
   std::optional<Block> taken_;  // out of the ledger, before its memory was freed
-  StreamName destroyed_;        // the stream, or the device of the event, that the call destroys
+  StreamName on_;               // the stream that the call names or destroys, or the device of the event it destroys
   Current now_;                 // when it came back
   Observation seen_;
 };
