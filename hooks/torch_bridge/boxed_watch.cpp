@@ -17,7 +17,7 @@ at::Tensor mask_among(const c10::IValue& indices) noexcept {
 
 BoxedWatch::BoxedWatch(Watch how, trace::OperatorId op, BoxedArguments arguments) noexcept : how_(how) {
   if (how == Watch::none) return;
-  call_.emplace(op, is_nested(thread_state()));
+  call_.emplace(how, op, is_nested(thread_state()));
   if (!arguments.empty() && arguments[0].isTensor()) tensor_ = arguments[0].toTensor();
   if (arguments.size() < 2) return;
   if (how == Watch::mask) other_ = mask_among(arguments[1]);

@@ -117,7 +117,7 @@ struct Wrapper<Real, Id, Weight> {
 
   [[gnu::noinline]] static R traffic(const void* caller, A... arguments) {
     const bool nested = is_nested(thread_state());
-    const WatchedCall call(trace::OperatorId{Id}, nested);
+    const WatchedCall call(watch_of<Real>, trace::OperatorId{Id}, nested);
     R result = nested ? Real(pass_on<A>(arguments)...) : run(caller, arguments...);
     note_watched<watch_of<Real>>(call, arguments...);
     return result;

@@ -33,6 +33,11 @@ void settle_number(ThreadState& state, trace::OperatorId op) noexcept {
   }
 }
 
+// Simulated devices make no calls of CUDA's.
+std::uint64_t copies_made() noexcept {
+  return devices_are_simulated() ? 0 : runtime.host->device_calls->last_copy().number;
+}
+
 }  // namespace
 
 bool is_mask_on_device(const c10::TensorImpl* index) noexcept {
@@ -40,12 +45,12 @@ bool is_mask_on_device(const c10::TensorImpl* index) noexcept {
   return is_cuda(index) && (type == caffe2::TypeMeta::Make<bool>() || type == caffe2::TypeMeta::Make<std::uint8_t>());
 }
 
-WatchedCall::WatchedCall(trace::OperatorId op, bool nested) noexcept
+WatchedCall::WatchedCall(Watch how, trace::OperatorId op, bool nested) noexcept
     : state_(thread_state()),
       op_(nested ? running_operator(state_) : op),
       nested_(nested),
       watched_(state_.watching++ == 0 && !state_.busy),
-      copies_before_(watched_ ? runtime.host->device_calls->last_copy().number : 0) {}
+      copies_before_(watched_ && how == Watch::copy ? copies_made() : 0) {}
 
 // On real devices the call of CUDA's that made the copy says on which stream it is, and whether it may be running
 // still. Where none was seen, waits are not seen either.

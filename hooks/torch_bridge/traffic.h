@@ -48,7 +48,7 @@ inline bool may_be_traffic(const First& first, const Rest&... rest) noexcept {
 class WatchedCall {
  public:
   // `nested`: another operator called this one.
-  WatchedCall(trace::OperatorId op, bool nested) noexcept;
+  WatchedCall(Watch how, trace::OperatorId op, bool nested) noexcept;
   ~WatchedCall() { --state_.watching; }
   WatchedCall(const WatchedCall&) = delete;
   WatchedCall& operator=(const WatchedCall&) = delete;
@@ -69,7 +69,7 @@ class WatchedCall {
   const trace::OperatorId op_;  // the outermost one
   const bool nested_;
   const bool watched_;                 // not inside another watched operator, nor inside devsan's own work
-  const std::uint64_t copies_before_;  // CUDA's calls that the thread had copied by
+  const std::uint64_t copies_before_;  // of a copy on real devices: CUDA's calls that the thread had copied by
 };
 
 template <Watch watch, class First, class... Rest>
