@@ -19,6 +19,7 @@
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/torch_bridge/boxed_call.h"
 #include "hooks/torch_bridge/tensor_fields.h"
@@ -190,10 +191,9 @@ void* make_callables_wrapper(void* self, void* const* arguments, std::ptrdiff_t 
 
 // With the GIL. Before 2.14 there is no such function. False where there is no torch._C yet.
 bool replace_maker() noexcept {
-  void* const module = dict_entry(python.PyImport_GetModuleDict(), "torch._C");
-  void* const names = module != nullptr ? python.PyObject_GenericGetDict(module, nullptr) : nullptr;
-  if (names == nullptr) return false;
-  if (const void* function = dict_entry(names, "_dispatch_make_pyobj_dispatch_fns");
+  const OwnAttributes bindings = attributes_of_module("torch._C");
+  if (!bindings) return false;
+  if (const void* function = bindings["_dispatch_make_pyobj_dispatch_fns"];
       function != nullptr && is_builtin(function, "builtin_function_or_method")) {
     auto* const definition = field<MethodDefinition*>(function, kMethodDefinition);
     if (definition->flags == kFastCallWithKeywords) {
@@ -201,7 +201,6 @@ bool replace_maker() noexcept {
       definition->method = &make_callables_wrapper;
     }
   }
-  python.Py_DecRef(names);
   return true;
 }
 

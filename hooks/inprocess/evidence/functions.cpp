@@ -9,6 +9,7 @@
 #include "hooks/inprocess/evidence/module_weights.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
 #include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/provenance/sites.h"
@@ -78,11 +79,9 @@ void add_hook(const Inquiry& inquiry, std::size_t operand, const void* code, boo
 
 // The code of a `forward` of the module's own, which stands before the one of its class: some libraries so wrap it.
 const void* own_forward_of(const void* module) {
-  void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
-  if (attributes == nullptr) return nullptr;
-  const void* replaced = dict_entry(attributes, "forward");
+  const OwnAttributes attributes(module);
+  const void* replaced = attributes["forward"];
   const void* function = replaced != nullptr ? function_behind(replaced) : nullptr;
-  python.Py_DecRef(attributes);
   return function != nullptr ? code_of_function(function) : nullptr;
 }
 
@@ -183,10 +182,9 @@ void find_default_argument(const Inquiry& inquiry, std::size_t operand) {
 
 std::vector<InputHook> input_hooks_of(const void* module) {
   std::vector<InputHook> found;
-  void* attributes = python.PyObject_GenericGetDict(const_cast<void*>(module), nullptr);
-  if (attributes == nullptr) return found;
-  void* hooks = dict_entry(attributes, "_forward_pre_hooks");
-  void* with_names = dict_entry(attributes, "_forward_pre_hooks_with_kwargs");
+  const OwnAttributes attributes(module);
+  void* hooks = attributes["_forward_pre_hooks"];
+  void* with_names = attributes["_forward_pre_hooks_with_kwargs"];
   std::ptrdiff_t at = 0;
   void* key = nullptr;
   void* value = nullptr;
@@ -194,7 +192,6 @@ std::vector<InputHook> input_hooks_of(const void* module) {
     const void* function = function_called(value);
     if (function != nullptr) found.push_back({code_of_function(function), has_key(with_names, key)});
   }
-  python.Py_DecRef(attributes);
   return found;
 }
 

@@ -1,5 +1,6 @@
 // How the module that owns an operand is put together with others.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "hooks/inprocess/evidence/evidence.h"
 #include "hooks/inprocess/evidence/module_weights.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/provenance/large_page.h"
@@ -309,15 +311,11 @@ bool is_torch_module(const void* object) noexcept {
   if (is_container(object) || !leads_on(object) || !has_instance_dict(object)) {
     return false;
   }
-  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
-  if (dict == nullptr) return false;
-  bool module = is_dict(dict);
-  for (const char* part : {"_parameters", "_buffers", "_modules"}) {
-    const void* entries = module ? dict_entry(dict, part) : nullptr;
-    module = entries != nullptr && is_dict(entries);
-  }
-  python.Py_DecRef(dict);
-  return module;
+  const OwnAttributes attributes(object);
+  return std::ranges::all_of(std::array{"_parameters", "_buffers", "_modules"}, [&](const char* part) {
+    const void* entries = attributes[part];
+    return entries != nullptr && is_dict(entries);
+  });
 }
 
 void find_spread_model(const Inquiry& inquiry, std::size_t operand) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 
 namespace devsan::hooks {
@@ -67,11 +68,9 @@ class Opcodes {
   Opcodes() noexcept {
     void* module = dict_entry(python.PyImport_GetModuleDict(), "opcode");
     if (module == nullptr || !is_builtin(module, "module")) return;
-    void* names = python.PyObject_GenericGetDict(module, nullptr);
-    if (names == nullptr) return;
-    void* table = dict_entry(names, "opmap");
+    const OwnAttributes names(module);
+    void* table = names["opmap"];
     if (table != nullptr && is_dict(table)) read(table);
-    python.Py_DecRef(names);
   }
 
  private:

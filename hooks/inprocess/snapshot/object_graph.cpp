@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 
 namespace devsan::hooks {
@@ -297,11 +298,9 @@ void visit_links(void* object, LinkVisitor& visitor) {
     if (is_set(object) && !visit_set(object, visitor)) return;
     if (is_deque(object) && !visit_deque(object, visitor)) return;
     if (!visit_slots(object, visitor) || !has_instance_dict(object)) return;
-    void* dict = python.PyObject_GenericGetDict(object, nullptr);
-    if (dict == nullptr) return;
+    const OwnAttributes attributes(object);
     InstanceVisitor instance(visitor);
-    if (is_dict(dict)) visit_dict(dict, LinkKind::attribute, instance);
-    python.Py_DecRef(dict);
+    if (attributes && is_dict(attributes.dict())) visit_dict(attributes.dict(), LinkKind::attribute, instance);
   }
 }
 

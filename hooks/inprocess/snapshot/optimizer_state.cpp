@@ -1,6 +1,7 @@
 #include "hooks/inprocess/snapshot/optimizer_state.h"
 
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 
 namespace devsan::hooks {
 
@@ -17,10 +18,7 @@ std::string name_of_parameter(const ObjectSearch& search, const void* parameter)
 
 bool keeps_parameter_groups(const void* object) noexcept {
   if (is_dict(object) || !has_instance_dict(object)) return false;
-  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
-  if (dict == nullptr) return false;
-  const void* groups = dict_entry(dict, "param_groups");
-  python.Py_DecRef(dict);
+  const void* groups = OwnAttributes(object)["param_groups"];
   return groups != nullptr && is_list(groups);
 }
 

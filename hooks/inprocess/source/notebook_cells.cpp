@@ -5,6 +5,7 @@
 
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "trace/source_titles.h"
 
@@ -21,16 +22,8 @@ int number_behind(std::string_view name, std::string_view before) noexcept {
 
 // A member of an instance, a class or a module, borrowed: read from its own dictionary.
 void* member(void* object, std::string_view name) {
-  if (object == nullptr) return nullptr;
-  if (is_type(object)) return dict_entry(field<const void*>(object, kTypeDict), name);
-  void* const names = python.PyObject_GenericGetDict(object, nullptr);
-  if (names == nullptr) {
-    python.PyErr_Restore(nullptr, nullptr, nullptr);
-    return nullptr;
-  }
-  void* const found = dict_entry(names, name);
-  python.Py_DecRef(names);
-  return found;
+  if (object != nullptr && is_type(object)) return dict_entry(field<const void*>(object, kTypeDict), name);
+  return OwnAttributes(object)[name];
 }
 
 // CPython's ints up to 2**30 lie in one digit: behind the size, or from 3.12 on behind a word that says both.

@@ -14,6 +14,7 @@
 #include "hooks/inprocess/common/thread_state.h"
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/command_code.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/source/archive_member.h"
 #include "hooks/inprocess/source/notebook_cells.h"
@@ -79,10 +80,8 @@ bool has_gil() noexcept {
 
 // linecache.cache: name -> (size, time, lines, full name), or what would have to be called for the lines.
 std::string text_in_linecache(std::string_view name) {
-  void* const module = dict_entry(python.PyImport_GetModuleDict(), "linecache");
-  void* const names = module != nullptr ? python.PyObject_GenericGetDict(module, nullptr) : nullptr;
-  if (names == nullptr) return {};
-  const void* lines = tuple_entry(dict_entry(dict_entry(names, "cache"), name), 2);
+  const OwnAttributes linecache = attributes_of_module("linecache");
+  const void* lines = tuple_entry(dict_entry(linecache["cache"], name), 2);
   std::string text;
   if (lines != nullptr && is_list(lines)) {
     const auto* items = field<const void* const*>(lines, kListItems);
@@ -93,7 +92,6 @@ std::string text_in_linecache(std::string_view name) {
       if (!line.ends_with('\n')) text += '\n';
     }
   }
-  python.Py_DecRef(names);
   return text;
 }
 
