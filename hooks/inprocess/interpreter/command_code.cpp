@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "hooks/inprocess/common/file_bytes.h"
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 
@@ -43,14 +44,10 @@ bool has_file(const void* code, std::string_view name) noexcept {
   return is_name(field<const void*>(code, code_members.filename), name);
 }
 
-// Up to kMaxBytes of a file, without moving the position of a descriptor that is shared.
+// One more than kMaxBytes where there are more, so that a text that was cut is longer than any that is kept.
 std::string bytes_of(int fd) {
-  std::string bytes;
-  char part[4096];
-  for (ssize_t got = 1; got > 0 && bytes.size() < kMaxBytes;
-       bytes.append(part, static_cast<std::size_t>(std::max<ssize_t>(got, 0)))) {
-    got = ::pread(fd, part, sizeof part, static_cast<off_t>(bytes.size()));
-  }
+  std::string bytes(kMaxBytes + 1, 0);
+  bytes.resize(read_bytes(fd, bytes.data(), bytes.size()));
   return bytes;
 }
 

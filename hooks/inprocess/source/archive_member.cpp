@@ -11,6 +11,8 @@
 #include <cstring>
 #include <optional>
 
+#include "hooks/inprocess/common/file_bytes.h"
+
 namespace devsan::hooks {
 
 namespace {
@@ -41,9 +43,9 @@ class File {
   std::int64_t size() const noexcept { return size_; }
   // Shorter where the file ends.
   std::string read(std::int64_t offset, std::size_t size) const {
+    if (offset < 0) return {};
     std::string bytes(size, 0);
-    const ssize_t got = offset < 0 ? -1 : ::pread(fd_, bytes.data(), size, offset);
-    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    bytes.resize(read_bytes(fd_, bytes.data(), size, offset));
     return bytes;
   }
 

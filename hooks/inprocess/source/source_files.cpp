@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "hooks/inprocess/common/file_bytes.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/source/texts_without_file.h"
 #include "trace/line_brackets.h"
@@ -40,14 +41,6 @@ int open_file(std::string_view name, std::size_t max_bytes) noexcept {
   return -1;
 }
 
-std::size_t read_all(int fd, char* to, std::size_t room) noexcept {
-  std::size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < room; size += static_cast<std::size_t>(std::max<ssize_t>(got, 0))) {
-    got = ::read(fd, to + size, room - size);
-  }
-  return size;
-}
-
 }  // namespace
 
 // Read into anonymous memory instead of mapped: a file that shrinks meanwhile must not raise SIGBUS.
@@ -63,7 +56,7 @@ bool SourceFiles::map(trace::StringId file) noexcept {
         ::mmap(nullptr, kMaxFileBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) {
       text_ = static_cast<char*>(memory);
-      size_ = fd >= 0 ? read_all(fd, text_, kMaxFileBytes) : elsewhere.copy(text_, kMaxFileBytes);
+      size_ = fd >= 0 ? read_bytes(fd, text_, kMaxFileBytes) : elsewhere.copy(text_, kMaxFileBytes);
     }
   }
   if (fd >= 0) ::close(fd);
