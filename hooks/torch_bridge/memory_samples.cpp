@@ -138,14 +138,19 @@ void look_at_device(c10::DeviceAllocator& allocator, c10::DeviceIndex index, tra
   trace::add_sample(curve, sample);
 }
 
-// PyTorch's allocator, once it is in use. In this order: without a guard to ask for the allocator is an error, and
-// before the allocator is in use to count the devices would start the driver, after which a forked child could not use
-// it.
-c10::DeviceAllocator* allocator_in_use() {
-  const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
+// PyTorch's allocator of a type of devices, once it is in use. In this order: without a guard to ask for the allocator
+// is an error, and before the allocator is in use to count the devices would start the driver, after which a forked
+// child could not use it.
+c10::DeviceAllocator* allocator_in_use(c10::DeviceType type) {
+  const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(type)].load();
   if (guard == nullptr) return nullptr;
-  auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::DeviceType::CUDA));
+  auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(type));
   return allocator != nullptr && allocator->initialized() ? allocator : nullptr;
+}
+
+// None while CUDA captures a graph: some allocators ask the driver.
+c10::DeviceAllocator* allocator_to_ask(c10::DeviceType type) {
+  return runtime.host->device_calls->captures() ? nullptr : allocator_in_use(type);
 }
 
 // A child of a process that has used its devices cannot use them, and what its allocator says is its parent's; another
@@ -154,15 +159,15 @@ constinit std::atomic<bool> devices_are_inherited{false};
 
 void note_fork() noexcept {
   try {
-    if (allocator_in_use() != nullptr) devices_are_inherited.store(true, std::memory_order_relaxed);
+    if (allocator_in_use(c10::DeviceType::CUDA) != nullptr)
+      devices_are_inherited.store(true, std::memory_order_relaxed);
   } catch (...) {  // no allocator of CUDA
   }
 }
 
 void look_at_devices(const trace::MemorySample& sample) {
   if (devices_are_inherited.load(std::memory_order_relaxed)) return;
-  if (runtime.host->device_calls->captures()) return;  // some allocators ask the driver
-  c10::DeviceAllocator* const allocator = allocator_in_use();
+  c10::DeviceAllocator* const allocator = allocator_to_ask(c10::DeviceType::CUDA);
   if (allocator == nullptr) return;
   const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
   const int count = std::min<int>(guard->deviceCount(), kDevices);
@@ -239,8 +244,8 @@ DeviceBytes device_bytes(DeviceKey key) noexcept {
   constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   try {
     const c10::Device device = device_of_key(key);
-    auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
-    if (allocator == nullptr || !allocator->initialized() || runtime.host->device_calls->captures()) return bytes;
+    c10::DeviceAllocator* const allocator = allocator_to_ask(device.type());
+    if (allocator == nullptr) return bytes;
     const c10::CachingDeviceAllocator::DeviceStats stats = allocator->getDeviceStats(device.index());
     bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
     bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
