@@ -1,7 +1,6 @@
 #include "sim/capture.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/List.h>
 #include <ATen/core/stack.h>
 #include <c10/util/Exception.h>
 
@@ -19,6 +18,7 @@
 #include "sim/guarded_pages.h"
 #include "sim/host_alias.h"
 #include "sim/random.h"
+#include "sim/with_tensors.h"
 
 namespace devsan::sim {
 namespace {
@@ -76,24 +76,6 @@ at::Tensor kept(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
   if (!is_simulated(tensor)) return tensor.clone();
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
-}
-
-template <typename Change>
-IValue with_tensors(const IValue& value, Change change) {
-  if (value.isTensor()) return change(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(change(tensor));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
-    }
-    return list;
-  }
-  return value;
 }
 
 void check_capturable(const at::Tensor& tensor) {

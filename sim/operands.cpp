@@ -1,6 +1,5 @@
 #include "sim/operands.h"
 
-#include <ATen/core/List.h>
 #include <ATen/core/stack.h>
 
 #include <optional>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "sim/host_alias.h"
+#include "sim/with_tensors.h"
 
 namespace devsan::sim {
 namespace {
@@ -29,31 +29,14 @@ void append(std::vector<Operand>& operands, const c10::Argument& argument, const
 // A tensor met twice gives the same copy twice.
 class HostCopies {
  public:
-  IValue of(const IValue& value) {
-    if (value.isTensor()) return of_tensor(value.toTensor());
-    if (value.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(of_tensor(tensor));
-      return list;
-    }
-    if (value.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> list;
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-        list.push_back(tensor ? std::optional(of_tensor(*tensor)) : std::nullopt);
-      }
-      return list;
-    }
-    return value;
-  }
-
- private:
-  at::Tensor of_tensor(const at::Tensor& tensor) {
+  at::Tensor of(const at::Tensor& tensor) {
     if (!tensor.defined()) return tensor;
     at::Tensor& copy = copies_[tensor.unsafeGetTensorImpl()];
     if (!copy.defined()) copy = (is_simulated(tensor) ? aliases_.alias(tensor) : tensor).clone();
     return copy;
   }
 
+ private:
   HostAliases aliases_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
 };
@@ -98,7 +81,9 @@ const IValue* find_argument(const c10::FunctionSchema& schema, at::ArrayRef<IVal
 void raise_errors_of_shape(const Call& call) {
   HostCopies copies;
   torch::jit::Stack stack;
-  for (const IValue& argument : call.arguments) stack.push_back(copies.of(argument));
+  for (const IValue& argument : call.arguments) {
+    stack.push_back(with_tensors(argument, [&](const at::Tensor& tensor) { return copies.of(tensor); }));
+  }
   call.op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
 }
 
