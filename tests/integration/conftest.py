@@ -8,6 +8,7 @@ import pytest
 import harness
 import zygotes
 from harness import ROOT, Runner
+from library_environment import NEWEST, make_environment
 
 
 def pytest_configure():
@@ -87,6 +88,12 @@ def python():
 def torch_version(python):
     """(major, minor) of that torch."""
     return harness.torch_version(python)
+
+
+@pytest.fixture(scope="session")
+def newest_libraries(python):
+    """A Python with the newest training libraries over that torch."""
+    return make_environment(python, NEWEST)
 
 
 @pytest.fixture

@@ -6,21 +6,16 @@ Each of library_bugs/ has one line `# ROOT`. The releases are those of test_sim_
 import pytest
 
 from harness import ROOT
-from library_environment import NEWEST, LibraryRunner, make_environment
+from library_environment import LibraryRunner
 
 pytestmark = pytest.mark.slow
 
 PROGRAMS = sorted((ROOT / "tests/integration/library_bugs").glob("*.py"))
 
 
-@pytest.fixture(scope="module")
-def newest(python):
-    return make_environment(python, NEWEST)
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
-def test_cause_of_a_misused_library_is_the_program_s_line(devsan, newest, tmp_path, program):
-    result = LibraryRunner(devsan, newest, tmp_path)(program, sim=2, env=LibraryRunner.SETTINGS)
+def test_cause_of_a_misused_library_is_the_program_s_line(devsan, newest_libraries, tmp_path, program):
+    result = LibraryRunner(devsan, newest_libraries, tmp_path)(program, sim=2, env=LibraryRunner.SETTINGS)
     assert result.status == 1, result.stderr
     findings = [f for f in result.raised() if f["kind"] == "device-mismatch"]
     assert len(findings) == 1, [(f["kind"], f["where"]) for f in result.findings]

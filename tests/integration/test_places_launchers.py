@@ -2,18 +2,12 @@
 
 import pytest
 
-from library_environment import NEWEST, make_environment
 from places import PROGRAM, REFUSED, Place
 
 
-@pytest.fixture(scope="module")
-def layered(python):
-    return make_environment(python, NEWEST)
-
-
 @pytest.fixture
-def place(devsan, layered, tmp_path):
-    return Place(devsan, layered, tmp_path)
+def place(devsan, newest_libraries, tmp_path):
+    return Place(devsan, newest_libraries, tmp_path)
 
 
 pytestmark = pytest.mark.slow

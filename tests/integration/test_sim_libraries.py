@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from library_environment import DEEPSPEED_0_14_2, NEWEST, LibraryRunner, make_environment
+from library_environment import DEEPSPEED_0_14_2, LibraryRunner, make_environment
 
 pytestmark = pytest.mark.slow
 
@@ -18,18 +18,13 @@ TOLERANCE, HALF_TOLERANCE = 1e-5, 5e-3
 
 
 @pytest.fixture(scope="module")
-def newest(python):
-    return make_environment(python, NEWEST)
-
-
-@pytest.fixture(scope="module")
 def deepspeed_0_14_2(python):
     return make_environment(python, DEEPSPEED_0_14_2)
 
 
 @pytest.fixture
-def libraries(devsan, newest, tmp_path):
-    return LibraryRunner(devsan, newest, tmp_path)
+def libraries(devsan, newest_libraries, tmp_path):
+    return LibraryRunner(devsan, newest_libraries, tmp_path)
 
 
 @pytest.fixture
