@@ -43,6 +43,12 @@ def torch_version(python):
     return tuple(int(part) for part in text.split(".")[:2])
 
 
+def need_simulated_devices(python):
+    """Skips the test where that Python's torch is older than OLDEST_SIMULATED."""
+    if torch_version(python) < OLDEST_SIMULATED:
+        pytest.skip("devices are simulated from torch {}.{} on".format(*OLDEST_SIMULATED))
+
+
 @functools.cache
 def is_cuda_build(python):
     """Whether that Python's torch was built with CUDA."""
@@ -155,8 +161,8 @@ class Runner:
     def __call__(self, source, *args, sim=0, preload=False, plain=False, options=(), env=None, out=None, cwd=None,
                  stdin=None, timeout=180, start=False):
         """Runs one program to its end. `options` go to `devsan run`, or with `preload` into DEVSAN_OPTIONS."""
-        if sim and torch_version(self.python) < OLDEST_SIMULATED:
-            pytest.skip("devices are not simulated for so old a torch")
+        if sim:
+            need_simulated_devices(self.python)
         program = self.program(source)
         special = preload or plain or env or out or cwd or stdin is not None
         settings = settings_of_fork(options)

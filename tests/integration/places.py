@@ -56,7 +56,7 @@ class Place:
     def needs(self, *modules):
         code = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
         if subprocess.run([self.python, "-c", code, *modules]).returncode:
-            pytest.skip(f"{' or '.join(modules)} is not installed: scripts/setup --tests brings it")
+            pytest.skip(f"{self.python} has no {' or no '.join(modules)}; scripts/setup --tests installs it into .venv")
 
     def run(self, *command, env=None, stdin="", timeout=300):
         """`stdin`: an open file, or a text. What is written is the program's: devsan is quiet."""

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import LEAKING, OLDEST_SIMULATED, ROOT, torch_version
+from harness import LEAKING, ROOT, need_simulated_devices
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -196,8 +196,7 @@ def test_an_allocation_call_is_measured_with_devsan_and_without(quick_run):
 
 def test_on_a_gpu_steps_of_three_kinds_are_measured_and_graphs_captured(devsan, python, tmp_path):
     """Simulated devices stand for it: what is shown is that every step runs, is switched and told."""
-    if torch_version(python) < OLDEST_SIMULATED:
-        pytest.skip("devices are not simulated for so old a torch")
+    need_simulated_devices(python)
     env = {key: value for key, value in os.environ.items() if key not in LEAKING} | {"DEVSAN_OPTIONS": "sim=1"}
     command = [sys.executable, ROOT / "scripts/bench", "--device", "cuda", "--quick", "--seconds", "2", "--no-others",
                "--devsan", devsan, "--python", python, "--json", tmp_path / "bench.json"]

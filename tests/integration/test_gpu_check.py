@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from harness import LEAKING, OLDEST_SIMULATED, ROOT, torch_version
+from harness import LEAKING, ROOT, need_simulated_devices
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -39,8 +39,9 @@ def check(tmp_path, devsan, python):
 # ---- as a whole
 
 def test_a_pack_serves_a_machine_that_has_nothing_and_the_rehearsal_there_ends_with_a_table(python, tmp_path):
-    if torch_version(python) < OLDEST_SIMULATED or not (ROOT / ".venv/bin/devsan").exists():
-        pytest.skip("devices are not simulated for so old a torch, or there is nothing to pack")
+    need_simulated_devices(python)
+    if not (ROOT / ".venv/bin/devsan").exists():
+        pytest.skip("there is nothing to pack: .venv holds no devsan")
     site = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('torch').origin)"], capture_output=True,
                           text=True, check=True).stdout.strip().removesuffix("/torch/__init__.py")
     pack = tmp_path / "pack.tar.gz"
