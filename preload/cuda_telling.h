@@ -1,5 +1,5 @@
-// What the hooks are told of CUDA's calls: what becomes of streams and events, and which copy a thread made last. Only
-// where devices are real; simulated ones tell it themselves.
+// Tells the hooks of CUDA's calls: what becomes of streams and events, and which copy a thread made last. Only where
+// devices are real; simulated ones tell the hooks themselves.
 #pragma once
 
 #include <atomic>

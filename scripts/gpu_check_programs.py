@@ -17,8 +17,6 @@ FORKS = ROOT / "scripts/gpu_check_forks.py"
 RACE = "async-race"
 # Of 60: what most programs are for is refused operators, but what is silent and what is correct differs more.
 SHARES = {"raises": 0.6, "silent": 0.2, "clean": 0.2}
-
-
 SECOND_GPU = re.compile(r"""cuda:1\b|["']cuda["'], (index=)?1\b""")  # in a program that does not say what it needs
 
 

@@ -16,7 +16,8 @@ LEFT_OUT = "left out"
 
 
 class Step(NamedTuple):
-    """`run(check)` gives (whether all is well, what is told). It is left out when less than `least` seconds remain."""
+    """`run(check)` returns whether all is well, and the result for the table. Less than `least` seconds before the end the
+    step is left out."""
 
     name: str
     run: object

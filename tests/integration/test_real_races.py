@@ -8,7 +8,7 @@ import subprocess
 import textwrap
 
 import pytest
-from harness import ROOT, Runner
+from harness import ROOT
 from preload_toys import Toys
 from test_hidden_traffic import marked
 from test_hooks_custom_ops import BUILD

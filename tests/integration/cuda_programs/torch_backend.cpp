@@ -1,6 +1,6 @@
-// Tensors on "cuda" for a torch without CUDA, whose copies, streams and events are calls of the (fake) CUDA runtime, as
-// those of libtorch_cuda are. What it computes lies in host memory; what CUDA is told of are addresses that stand for
-// it. No part of devsan is in it: it is what a real device is to devsan, a torch that calls CUDA.
+// Tensors on "cuda" for a torch without CUDA. As libtorch_cuda does, it calls the CUDA runtime, here a fake one, for
+// copies, streams and events. It computes in host memory, and gives CUDA addresses that stand for that memory. It has
+// no part of devsan in it: to devsan it is a torch that calls CUDA, as on a real device.
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
