@@ -1,6 +1,7 @@
 #include "trace/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "trace/source_titles.h"
@@ -19,6 +20,12 @@ std::optional<Entry> copied(std::span<const std::byte> bytes) {
   return entry;
 }
 
+// A text of the header, up to its first zero byte.
+template <std::size_t size>
+std::string text_in(const std::array<char, size>& bytes) {
+  return {bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0')};
+}
+
 }  // namespace
 
 std::span<const std::byte> TraceFile::section(SectionKind kind) const {
@@ -32,11 +39,11 @@ std::span<const std::byte> TraceFile::entry(SectionKind kind, std::uint64_t inde
 }
 
 std::string TraceFile::host() const {
-  return {header_.host.begin(), std::find(header_.host.begin(), header_.host.end(), '\0')};
+  return text_in(header_.host);
 }
 
 std::string run_of(const FileHeader& header) {
-  return {header.run.begin(), std::find(header.run.begin(), header.run.end(), '\0')};
+  return text_in(header.run);
 }
 
 std::string TraceFile::run() const {
