@@ -63,9 +63,7 @@ Finding finding_of(const Process& process, Severity severity) {
   finding.kind = Kind::abnormal_exit;
   finding.severity = severity;
   finding.last_moments = {process.ending.value_or(Ending{}), threads_of(process), process.memory};
-  finding.pid = process.pid;
-  finding.rank = process.rank;
-  if (process.rank) finding.ranks = {*process.rank};
+  set_process(finding, process.pid, process.rank);
   finding.step = process.steps > 0 ? process.steps - 1 : 0;
   if (!finding.last_moments->threads.empty()) {
     const Thread& thread = finding.last_moments->threads.front();

@@ -57,9 +57,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
   }
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;
-  finding.pid = trace.header().pid;
-  finding.rank = trace.rank();
-  if (finding.rank) finding.ranks = {*finding.rank};
+  set_process(finding, trace.header().pid, trace.rank());
   finding.thread = meeting.fixed.tid;
   finding.thread_name = trace.string(meeting.fixed.thread_name);
   finding.count = 1 + std::uint64_t{meeting.fixed.repeats};

@@ -65,7 +65,6 @@ std::optional<GrowingSite> growing(const trace::TraceFile& trace, const trace::S
   return result;
 }
 
-// "losses" of "losses[...]": what has the entries.
 const MemoryCurve* curve_of(const Process& process, const std::string& device) {
   const auto found = std::ranges::find(process.memory, device, &MemoryCurve::device);
   return found == process.memory.end() ? nullptr : &*found;
@@ -86,10 +85,8 @@ Finding begin_finding(const Process& process) {
   Finding finding;
   finding.kind = Kind::memory_growth;
   finding.severity = default_severity(finding.kind);
-  finding.pid = process.pid;
+  set_process(finding, process.pid, process.rank);
   finding.thread = process.pid;
-  finding.rank = process.rank;
-  if (process.rank) finding.ranks = {*process.rank};
   return finding;
 }
 

@@ -173,9 +173,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Traffic& record, 
   }
   finding.step = fixed.step;
   finding.phase = fixed.phase;
-  finding.pid = trace.header().pid;
-  finding.rank = trace.rank();
-  if (finding.rank) finding.ranks = {*finding.rank};
+  set_process(finding, trace.header().pid, trace.rank());
   finding.thread = fixed.tid;
   finding.thread_name = trace.string(fixed.thread_name);
   finding.count = 1 + std::uint64_t{fixed.repeats};

@@ -189,4 +189,10 @@ std::string_view name_of(Silence::By by) {
   return "suppression";
 }
 
+void set_process(Finding& finding, std::uint32_t pid, std::optional<int> rank) {
+  finding.pid = pid;
+  finding.rank = rank;
+  if (rank) finding.ranks = {*rank};
+}
+
 }  // namespace devsan::report

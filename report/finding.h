@@ -271,6 +271,8 @@ struct Finding {
   std::optional<Silence> silence;
 };
 
+void set_process(Finding& finding, std::uint32_t pid, std::optional<int> rank);
+
 // How often a process made one call of the device's driver or runtime, on one device and in one way.
 struct DeviceCall {
   std::string call;  // "cudaMemcpyAsync"
