@@ -22,6 +22,7 @@ BoxedWatch::BoxedWatch(Watch how, trace::OperatorId op, BoxedArguments arguments
   if (arguments.size() < 2) return;
   if (how == Watch::mask) other_ = mask_among(arguments[1]);
   if (how == Watch::copy && arguments[1].isTensor()) other_ = arguments[1].toTensor();
+  if (how == Watch::value && arguments.back().isTensor()) other_ = arguments.back().toTensor();
   non_blocking_ = arguments.size() > 2 && arguments[2].isBool() && arguments[2].toBool();
 }
 
@@ -38,6 +39,9 @@ void BoxedWatch::returned() const noexcept {
       break;
     case Watch::wait:
       call_->waited(tensor_);
+      break;
+    case Watch::value:
+      if (other_.defined()) call_->took_value(other_);
       break;
     case Watch::mask:
       if (other_.defined()) call_->indexed(tensor_, other_);

@@ -94,6 +94,8 @@ NUMBERS = """
     torch.arange(index)  # end
     torch.tensor([number, number])  # list of numbers
     matrix.masked_fill(matrix > 3, number)  # filled where
+    torch.ops.aten.masked_fill.Tensor(matrix, matrix > 3, number)  # filled by the dispatcher
+    torch.ops.aten.index_fill_.int_Tensor(matrix.clone(), 0, torch.tensor([0], device="cuda"), number)  # filled at an index
     items[index]  # list index
     range(index)  # range
     [0] * index  # repeated
@@ -132,7 +134,8 @@ def test_a_number_is_warned_of_only_where_an_operator_or_python_takes_it(run_pyt
     ])
     notes = marked(NUMBERS, result, "implicit-sync", "note")
     expected = {"item", "float", "math", "bool", "if", "max", "sorted", "mask", "nonzero", "print",
-                "format", "comprehension", "generator", "asked for", "asked for too", "asked for as index"}
+                "format", "comprehension", "generator", "asked for", "asked for too", "asked for as index",
+                "filled by the dispatcher", "filled at an index"}
     assert expected - set(notes) == set()
     shown = subprocess.run([result.devsan, "view", str(result.out)], capture_output=True, text=True, check=True).stdout
     assert "hidden, --notes shows them" in shown and "nonzero" not in shown
