@@ -13,8 +13,7 @@ using report::Kind;
 using report::Severity;
 
 std::string about_unknown(std::string_view name) {
-  std::vector<std::string> known = {"any", "error", "warning"};
-  for (const Kind kind : trace::kFindingKinds) known.emplace_back(report::name_of(kind));
+  const std::vector<std::string> known = FailOn::words();
   std::string text = "--fail-on: there is no kind '" + std::string(name) + "'";
   if (const std::string guess = nearest(name, known); !guess.empty()) return text + "; did you mean " + guess + "?";
   text += "; known are";
@@ -28,6 +27,12 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> FailOn::words() {
+  std::vector<std::string> known = {"any", "error", "warning"};
+  for (const Kind kind : trace::kFindingKinds) known.emplace_back(report::name_of(kind));
+  return known;
+}
 
 FailOn FailOn::parse(std::string_view text) {
   FailOn wanted;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ class FailOn {
  public:
   // A comma separated list of kinds, or of `any`, `error`, `warning` (warnings and errors). Throws UsageError.
   static FailOn parse(std::string_view text);
+
+  // What may stand in the list.
+  static std::vector<std::string> words();
 
   // A finding that the program handled itself never matches.
   bool matches(const report::Finding& finding) const;

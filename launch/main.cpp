@@ -12,9 +12,12 @@
 #include "devsan_version.h"
 #include "launch/build.h"
 #include "launch/command_line.h"
+#include "launch/fail_on.h"
+#include "launch/help.h"
 #include "launch/installation.h"
 #include "launch/jobs.h"
 #include "launch/messages.h"
+#include "launch/reference.h"
 #include "launch/run.h"
 #include "report/view_command.h"
 
@@ -22,7 +25,7 @@ namespace devsan::launch {
 namespace {
 
 constexpr char kVersion[] = "devsan " DEVSAN_VERSION;
-constexpr char kVersionHelp[] = "Print the version and exit";
+constexpr char kVersionHelp[] = "print the version and exit";
 constexpr int kMaxSimulatedDevices = 64;  // as many as PyTorch's own CUDA code allows
 
 // The help of an option of traced processes, for the flag that sets it.
@@ -34,28 +37,25 @@ std::string option_help(std::string_view name) {
   return {};
 }
 
-std::string without_prefix(std::string text, std::string_view prefix) {
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+// The same, where the flag stands for the value 1: "1 to write nothing" is "write nothing".
+std::string flag_help(std::string_view name) {
+  constexpr std::string_view kValue = "1 to ";
+  const std::string text = option_help(name);
+  return text.starts_with(kValue) ? text.substr(kValue.size()) : text;
 }
-
-// CLI11 knows nothing of what comes after the options.
-class RunHelp : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: devsan run [OPTIONS] -- CMD [ARGUMENTS]...\n";
-  }
-};
 
 class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(0, 1);
+    app_.formatter(std::make_shared<HelpFormatter>());
+    app_.set_help_flag("-h,--help", "print this help and exit");
     app_.set_version_flag("--version", kVersion, kVersionHelp);
-    app_.footer("Each command has its own --help.");
     add_run();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_build();
     add_lib();
+    add_write_reference();
   }
 
   int execute(int count, char** words) {
@@ -71,7 +71,10 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       throw UsageError(prefix_of_chosen() + error.what());
     }
-    if (app_.get_subcommands().empty()) throw UsageError("no command given; see devsan --help");
+    if (app_.get_subcommands().empty()) {
+      std::cerr << app_.help();
+      return kUsageStatus;
+    }
     return action_ ? action_() : view_status_;
   }
 
@@ -84,42 +87,52 @@ class CommandLine {
   }
 
   void add_run() {
-    run_ = add_command("run", "Run a command with devsan in it and in its child processes", [this] { return run(); });
-    run_->formatter(std::make_shared<RunHelp>());
+    run_ = add_command("run", "Run a command and its child processes under devsan", [this] { return run(); });
     run_->add_option("--sim", request_.flags.sim, option_help("sim"))
         ->check(CLI::Range(0, kMaxSimulatedDevices))
         ->option_text("N");
     run_->add_option("--sim-memory", request_.flags.sim_memory, option_help("sim_memory"))->option_text("SIZE");
-    run_->add_flag("--sim-late-copies", request_.flags.sim_late_copies,
-                   without_prefix(option_help("sim_late_copies"), "1 "));
-    run_->add_flag("--sim-guard", request_.flags.sim_guard, without_prefix(option_help("sim_guard"), "1 "));
+    run_->add_flag("--sim-late-copies", request_.flags.sim_late_copies, flag_help("sim_late_copies"));
+    run_->add_flag("--sim-guard", request_.flags.sim_guard, flag_help("sim_guard"));
     run_->add_option("--out", request_.flags.out, option_help("out"))->option_text("DIR");
     run_->add_option("--fail-on", fail_on_,
-                     "exit with 66 when a command that ended with 0 has such findings: any, error, warning, or kinds, "
-                     "separated by commas")
+                     "exit with 66 if the command exits with 0 but has such findings: any, error, warning, or a "
+                     "comma-separated list of kinds")
         ->option_text("KINDS");
-    run_->add_flag("--halt", request_.flags.halt, without_prefix(option_help("halt"), "1 "));
+    run_->add_flag("--halt", request_.flags.halt, flag_help("halt"));
     run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
-    run_->add_flag("--quiet", request_.flags.quiet, without_prefix(option_help("quiet"), "1 "));
-    run_->footer(
-        "The exit status is the command's own, 128 + signal where a signal ended it, 127 where it was not found.");
+    run_->add_flag("--quiet", request_.flags.quiet, flag_help("quiet"));
+    run_->footer("The exit status is that of the command, 128 + N if signal N ended it, and 127 if it was not found.");
   }
 
   void add_build() {
-    CLI::App* build = add_command("build", "Compile the hooks for a Python's torch, and print where they are",
+    CLI::App* build = add_command("build", "Compile the hooks for the torch of a Python, and print their path",
                                   [this] { return build_command(build_flags_); });
-    build->add_option("--python", build_flags_.python, "the Python whose torch is meant (default: python3)")
+    build->add_option("--python", build_flags_.python, "use the torch of this Python (default: python3)")
         ->option_text("PY");
-    build->add_flag("--sim", build_flags_.simulation, "compile the simulated devices too");
-    build->add_flag("--force", build_flags_.force, "compile them even if they are there");
+    build->add_flag("--sim", build_flags_.simulation, "also compile the simulated devices");
+    build->add_flag("--force", build_flags_.force, "compile again even if the hooks are cached");
     build->add_flag("--quiet", build_flags_.quiet, "show no progress");
   }
 
   void add_lib() {
-    add_command("lib", "Print the path for LD_PRELOAD=$(devsan lib) CMD", [] {
+    add_command("lib", "Print the path of the library, for LD_PRELOAD=$(devsan lib)", [] {
       std::cout << preload_name(find_installation().library) << '\n';
       return 0;
     });
+  }
+
+  // For the build of devsan itself: CMake installs what this writes.
+  void add_write_reference() {
+    const auto share = std::make_shared<std::string>();
+    CLI::App* command =
+        add_command("write-reference", "Write the man page and the completions below DIR", [this, share] {
+          const std::map<std::string, std::vector<std::string>> words = {{"KINDS", FailOn::words()},
+                                                                         {"WHEN", {"auto", "always", "never"}}};
+          write_reference(read_reference(app_, DEVSAN_VERSION, words), *share);
+          return 0;
+        });
+    command->group("")->add_option("directory", *share)->required()->type_name("DIR");
   }
 
   int run() {
@@ -162,14 +175,14 @@ class CommandLine {
     if (is_option) {
       for (const CLI::Option* option : owner->get_options()) known.push_back(option->get_name());
     } else if (chosen.empty()) {
-      for (const CLI::App* command : app_.get_subcommands({})) known.push_back(command->get_name());
+      for (const CLI::App* command : shown_commands(app_)) known.push_back(command->get_name());
     }
     const std::string guess = nearest(word.substr(0, word.find('=')), known);
     const std::string what = is_option ? "option " : (chosen.empty() ? "command " : "argument ");
     return prefix_of_chosen() + "unknown " + what + word + (guess.empty() ? "" : "; did you mean " + guess + "?");
   }
 
-  CLI::App app_{"Finds tensors that are on the wrong device, and tells where they came from.", "devsan"};
+  CLI::App app_{"Finds tensors that are on the wrong device, and shows how they got there.", "devsan"};
   CLI::App* run_ = nullptr;
   std::function<int()> action_;
   int view_status_ = 0;

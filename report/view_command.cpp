@@ -90,22 +90,23 @@ int view(const ViewOptions& given) {
 }
 
 CLI::App* add_view_command(CLI::App& app, int& exit_status) {
-  CLI::App* command = app.add_subcommand("view", "Show what traces tell: findings, and how each process ended");
+  CLI::App* command = app.add_subcommand("view", "Show the findings of a run, and how each process ended");
   const auto options = std::make_shared<ViewOptions>();
-  auto* paths =
-      command->add_option("traces", options->paths, "directories of traces, or traces (rank<R>.<pid>.devsan)");
+  auto* paths = command->add_option("traces", options->paths, "directories of trace files, or single trace files");
   paths->type_name("DIR|FILE");
   auto* json = command->add_option("--json", options->json_file, "print the report as JSON, or write it to FILE");
   json->expected(0, 1)->type_name("[FILE]");
-  command->add_flag("--notes", options->notes, "show notes too: what PyTorch allowed");
-  command->add_option("--suppressions", options->suppressions, "suppress by this file instead of the run's own")
+  command->add_flag("--notes", options->notes, "also show notes: what PyTorch allows, such as mixed devices");
+  command->add_option("--suppressions", options->suppressions, "use this file of suppressions instead of the run's own")
       ->type_name("FILE");
-  command->add_flag("--suppressed", options->suppressed, "show suppressed findings too");
-  command->add_flag("--memory", options->memory, "show the memory of every process over time");
-  command->add_flag("--all-runs", options->all_runs, "show all runs of a directory, not the newest alone");
+  command->add_flag("--suppressed", options->suppressed, "also show suppressed findings");
+  command->add_flag("--memory", options->memory, "show the memory of each process over time");
+  command->add_flag("--all-runs", options->all_runs, "show all runs in a directory, not just the newest");
   const std::map<std::string, Colour> colours = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
-  command->add_option("--color", options->colour, "auto, always or never (auto: on a terminal, without NO_COLOR)")
+  command
+      ->add_option("--color", options->colour,
+                   "when to use color: auto, always or never (auto: on a terminal, unless NO_COLOR is set)")
       ->transform(CLI::CheckedTransformer(colours))
       ->option_text("WHEN");
   command->callback([options, json, &exit_status] {
