@@ -59,7 +59,7 @@ Installation find_installation() {
   found.sources = prefix / "share/devsan/src";
   found.archives = prefix / "lib/devsan/inprocess";
   if (!fs::exists(found.library, error)) {
-    throw Failure(found.library.string() + " is missing: devsan is not completely installed");
+    throw Failure(found.library.string() + " is missing: this installation of devsan is incomplete");
   }
   return found;
 }
@@ -79,8 +79,8 @@ std::string preload_name(const fs::path& library) {
       return link.string();
     }
   }
-  throw Failure("LD_PRELOAD cannot carry the path " + library.string() +
-                ", and no directory of your own was found for a link to it");
+  throw Failure("LD_PRELOAD cannot contain the path " + library.string() +
+                ", and there is no private directory for a link to it");
 }
 
 }  // namespace devsan::launch

@@ -107,7 +107,7 @@ std::string why_not_preloaded(const std::vector<std::string>& command) {
   if (!program) return {};
   struct stat status {};
   if (stat(program->c_str(), &status) == 0 && (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) {
-    return *program + " runs with another user's rights";
+    return *program + " is a set-user-ID program of another user";
   }
   return ElfFile(*program).is_static_program() ? *program + " is statically linked" : std::string();
 }
@@ -184,7 +184,7 @@ bool suppressions_are_right(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_fifo(status) || fs::is_socket(status)) {
-    say("run: " + path + ": every process reads the suppressions itself, so they must be in a regular file");
+    say("run: " + path + " is not a regular file; each process of the run reads the suppressions from it");
     return false;
   }
   const report::SuppressionFile file = report::read_suppression_file(path);

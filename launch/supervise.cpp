@@ -154,7 +154,7 @@ int wait_for_end(pid_t child, const HeldSignals& signals, GroupWitness& witness)
 
 Ending supervise(const std::vector<std::string>& command, Environment& environment) {
   int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0) throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (pipe2(report, O_CLOEXEC) != 0) throw Failure(std::string("cannot create a pipe: ") + std::strerror(errno));
   const HeldSignals signals;
   GroupWitness witness;  // older than the command, younger than devsan
   const pid_t parent = getpid();

@@ -54,7 +54,7 @@ std::string last_line(std::string text) {
 }
 
 ProbeResult no_python(const std::string& python, const std::string& why) {
-  return {std::nullopt, false, python + " is not a Python that works" + (why.empty() ? "" : ": " + why)};
+  return {std::nullopt, false, python + " is not a Python interpreter that works" + (why.empty() ? "" : ": " + why)};
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ ProbeResult probe_torch(const std::string& python) {
   const std::vector<std::string> fields = fields_of(answer.output);
   if (fields.size() != 4) return no_python(python, last_line(answer.errors));
   if (fields[0] != "CPython") return {std::nullopt, true, python + " is " + fields[0] + "; devsan needs CPython"};
-  if (fields[1] == "1") return {std::nullopt, true, python + " is a free-threaded Python, which devsan cannot serve"};
+  if (fields[1] == "1")
+    return {std::nullopt, true, python + " is a free-threaded Python, which devsan does not support"};
   if (fields[2].empty()) return {std::nullopt, true, python + " has no torch"};
   Torch torch;
   torch.python = python;
@@ -86,7 +87,7 @@ ProbeResult probe_torch(const std::string& python) {
   torch.version = fields[3];
   std::error_code error;
   if (!fs::exists(torch.library(), error)) {
-    return {std::nullopt, true, "the torch of " + python + " has no " + torch.library().string()};
+    return {std::nullopt, true, "the torch of " + python + " is incomplete: there is no " + torch.library().string()};
   }
   torch.cxx11_abi = uses_cxx11_abi(torch.libraries() / "libc10.so");
   return {torch, true, {}};

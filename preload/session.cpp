@@ -148,7 +148,7 @@ class Start {
     g_services.options = {options_.halt, options_.sim, trace::parse_size(options_.sim_memory), options_.sim_late_copies,
                           options_.sim_guard};
     if (ancestry_.another_started) return;
-    if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long: its end is ignored");
+    if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long; its end is ignored");
     for (const std::string& complaint : parsed.complaints) {
       Message message("DEVSAN_OPTIONS: ");
       say(message.append(complaint).c_str());
@@ -199,7 +199,7 @@ class Start {
 
   bool fail_without_hooks() const noexcept {
     Message message("no hooks for the torch at ");
-    message.append(parent_path(torch_.library.c_str(), 2).view()).append("; make them with: devsan build");
+    message.append(parent_path(torch_.library.c_str(), 2).view()).append("; build them with: devsan build");
     if (interpreter_.present) message.append(" --python ").append(python_executable().view());
     return fail(message);
   }
@@ -249,7 +249,7 @@ class Start {
     char needed[64];
     std::snprintf(needed, sizeof needed, "they need torch %d.%d or later", kSimTorchMajor, kSimTorchMinor);
     Message message("no simulated devices: ");
-    message.append(needed).append(", and there is no ").append(hooks_directory_.view()).append("/").append(kSimLibrary);
+    message.append(needed).append("; there is no ").append(hooks_directory_.view()).append("/").append(kSimLibrary);
     fail(message);
     g_services.options.simulated_devices = 0;
     return true;
@@ -263,7 +263,8 @@ class Start {
     if (library.handle == nullptr) return fail_to_load(error);
     g_patcher.leave_alone(library.object->l_ld);
     auto* attach = exported<SimAttach>(library, "devsan_sim_attach");
-    if (attach == nullptr) return fail_to_load(error.append(kSimLibrary).append(" is of another version of devsan"));
+    if (attach == nullptr)
+      return fail_to_load(error.append(kSimLibrary).append(" belongs to another version of devsan"));
     if (!attach(&g_services)) return false;
     g_module_created.store(exported<SimModuleCreated>(library, "devsan_sim_module_created"), std::memory_order_release);
     return true;
@@ -276,7 +277,7 @@ class Start {
     auto* attach = exported<HooksAttach>(library, "devsan_hooks_attach");
     const HookTable* table = attach != nullptr ? attach(&g_services) : nullptr;
     if (attach == nullptr || (table != nullptr && table->abi != kHooksAbi)) {
-      return fail_to_load(error.append(kHooksLibrary).append(" is of another version of devsan"));
+      return fail_to_load(error.append(kHooksLibrary).append(" belongs to another version of devsan"));
     }
     if (table == nullptr) return false;
     if (g_services.options.simulated_devices == 0) cuda::tell_through(&g_device_watch);
@@ -285,13 +286,13 @@ class Start {
     g_patcher.leave_alone(_DYNAMIC);  // our own
     g_patcher.ask_about_others(&replace_cuda_call);
     if (g_patcher.start(*table, ElfImage(library.object->l_addr, library.object->l_ld))) return patch();
-    return fail_to_load(error.append(kHooksLibrary).append(" replaces nothing that this torch has"));
+    return fail_to_load(error.append(kHooksLibrary).append(" does not match this torch"));
   }
 
   bool patch() const noexcept {
     patch_new_objects();
     return g_patcher.slots() != 0 || g_patcher.objects_refused() == 0 ||
-           fail_to_load(Message("the calls of torch's operators cannot be replaced"));
+           fail_to_load(Message("cannot intercept the operators of torch"));
   }
 
   const TorchSighting& torch_;
@@ -342,7 +343,7 @@ void look_at_objects() noexcept {
     const std::size_t refused = g_patcher.objects_refused();
     const bool complete = g_patcher.scan();
     if (g_patcher.objects_refused() != refused) {
-      g_recorder.add_notice("an object's calls cannot be watched: its table of functions cannot be made writable");
+      g_recorder.add_notice("the calls of one library are not intercepted: its function table cannot be made writable");
     }
     g_scanned_added.store(complete ? before.added : 0, std::memory_order_relaxed);
     g_scanned_removed.store(before.removed, std::memory_order_relaxed);

@@ -27,7 +27,7 @@ std::string assign(bool& option, std::string_view value) {
   } else if (value == "0" || value == "false") {
     option = false;
   } else {
-    return "is neither 0 nor 1";
+    return "is not 0 or 1";
   }
   return {};
 }
@@ -35,7 +35,7 @@ std::string assign(bool& option, std::string_view value) {
 std::string assign(int& option, std::string_view value) {
   int number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < 0) return "is not a whole number from 0";
+  if (error != std::errc() || end != value.data() + value.size() || number < 0) return "is not a whole number";
   option = number;
   return {};
 }
@@ -67,7 +67,7 @@ class Parser {
       }
     }
     if (unreported_ > 0) {
-      parsed_.complaints.push_back("and " + std::to_string(unreported_) + " more parts of it are not understood");
+      parsed_.complaints.push_back("and " + std::to_string(unreported_) + " more invalid parts");
     }
     return std::move(parsed_);
   }
@@ -85,7 +85,7 @@ class Parser {
     const std::size_t key_end = rest_.find_first_of("=:");
     const std::string_view key = rest_.substr(0, key_end);
     rest_.remove_prefix(key.size());
-    if (rest_.empty() || rest_.front() == ':') return complain(shown(key) + " has no value: write key=value");
+    if (rest_.empty() || rest_.front() == ':') return complain(shown(key) + " has no value; write key=value");
     rest_.remove_prefix(1);
     std::string value;
     if (rest_.starts_with('"')) {
@@ -112,12 +112,12 @@ class Parser {
     }
     if (at >= rest_.size()) {
       up_to_colon();
-      complain("the quote that opens the value of " + shown(key) + " is never closed");
+      complain("the quote that opens the value of " + shown(key) + " is not closed");
       return false;
     }
     rest_.remove_prefix(at + 1);
     if (!rest_.empty() && rest_.front() != ':') {
-      complain("after the quoted value of " + shown(key) + " a ':' is expected, not " + shown(up_to_colon()));
+      complain("expected ':' after the quoted value of " + shown(key) + ", found " + shown(up_to_colon()));
       return false;
     }
     return true;
@@ -134,7 +134,7 @@ class Parser {
 #include "trace/options.def"
 #undef DEVSAN_OPTION
     if (!known) {
-      complain("there is no option " + shown(key));
+      complain("unknown option " + shown(key));
     } else if (!wrong.empty()) {
       complain("the value " + shown(value) + " of " + shown(key) + " " + wrong);
     }

@@ -82,7 +82,7 @@ class Parser {
       if (line.ends_with('\r')) line.remove_suffix(1);
       take(number, line);
     }
-    if (unreported_ > 0) complain(0, "has " + std::to_string(unreported_) + " more such lines", true);
+    if (unreported_ > 0) complain(0, "has " + std::to_string(unreported_) + " more invalid lines", true);
     return std::move(parsed_);
   }
 
@@ -99,7 +99,7 @@ class Parser {
     Words words(line);
     std::string word;
     if (!words.next(word)) {
-      if (words.open_quote()) return complain(number, "a quote is never closed");
+      if (words.open_quote()) return complain(number, "a quote is not closed");
       note_comment(words.comment(), trimmed(line).empty());
       return;
     }
@@ -107,13 +107,13 @@ class Parser {
     entry.line = number;
     std::string wrong = take_kinds(word, entry);
     while (wrong.empty() && words.next(word)) wrong = take_condition(word, entry);
-    if (wrong.empty() && words.open_quote()) wrong = "a quote is never closed";
+    if (wrong.empty() && words.open_quote()) wrong = "a quote is not closed";
     const bool everything = entry.op.empty() && entry.file.empty() && entry.function.empty();
-    if (wrong.empty() && entry.kinds == kAllKinds && everything) wrong = "this would suppress every finding there is";
+    if (wrong.empty() && entry.kinds == kAllKinds && everything) wrong = "this would suppress every finding";
     const std::string above = std::exchange(above_, {});
     if (!wrong.empty()) return complain(number, std::move(wrong));
     if (parsed_.entries.size() == kMaxSuppressions) {
-      return complain(number, "is more than the " + std::to_string(kMaxSuppressions) + " entries that there may be");
+      return complain(number, "exceeds the limit of " + std::to_string(kMaxSuppressions) + " entries");
     }
     entry.text = words.text();
     entry.reason = words.comment().empty() ? above : std::string(words.comment());
@@ -136,7 +136,7 @@ class Parser {
       } else if (const auto kind = kind_named(name)) {
         entry.kinds |= set_of(*kind);
       } else {
-        return "there is no kind " + shown(name) + "; known are " + known_kinds();
+        return "unknown kind " + shown(name) + "; known kinds: " + known_kinds();
       }
       more = comma != word.npos;
       if (more) word.remove_prefix(comma + 1);
@@ -146,16 +146,16 @@ class Parser {
 
   static std::string take_condition(std::string_view word, Suppression& entry) {
     const std::size_t equals = word.find('=');
-    if (equals == word.npos) return shown(word) + " is no condition: write op=…, file=… or function=…";
+    if (equals == word.npos) return shown(word) + " is not a condition; write op=…, file=… or function=…";
     const std::string_view key = word.substr(0, equals);
     const std::string_view pattern = word.substr(equals + 1);
     std::string* const place = key == "op"         ? &entry.op
                                : key == "file"     ? &entry.file
                                : key == "function" ? &entry.function
                                                    : nullptr;
-    if (place == nullptr) return "there is no condition " + shown(key) + "; known are op, file and function";
+    if (place == nullptr) return "unknown condition " + shown(key) + "; known conditions: op, file, function";
     if (pattern.empty()) return std::string(key) + "= has no pattern";
-    if (!place->empty()) return std::string(key) + "= stands there twice";
+    if (!place->empty()) return std::string(key) + "= is given twice";
     *place = pattern;
     return {};
   }

@@ -34,7 +34,7 @@ def _bits(library, kinds):
     for kind in kinds:
         number = library.devsan_scope_kind(kind.encode())
         if number < 0 and kind != ANY:
-            raise ValueError(f"devsan: there is no kind of finding {kind!r}")
+            raise ValueError(f"devsan: unknown kind of finding {kind!r}")
         bits |= 0xFFFFFFFF if kind == ANY else 1 << number
     return bits
 
@@ -47,7 +47,7 @@ class _Scope:
 
     def __init__(self, *kinds):
         if not kinds or not all(isinstance(kind, str) for kind in kinds):
-            raise TypeError(f"devsan.{type(self).__name__} takes the names of kinds of findings, such as 'device-mismatch'")
+            raise TypeError(f"devsan.{type(self).__name__} takes names of kinds of findings, such as 'device-mismatch'")
         self.kinds = kinds
         self.count = 0  # findings made in it; set when it is left
         self._open = []  # the thread that entered, and its scope
@@ -71,7 +71,7 @@ class _Scope:
         self.count = max(count, 0)
         # An exception on its way is the program's own affair, and -1 says that devsan was not at work.
         if self._expects and count == 0 and error is None:
-            raise ExpectationError(f"devsan found none of what was expected here: {', '.join(self.kinds)}")
+            raise ExpectationError(f"devsan found none of the expected kinds: {', '.join(self.kinds)}")
 
     def __call__(self, function):
         if any(test(function) for test in (inspect.iscoroutinefunction, inspect.isgeneratorfunction,

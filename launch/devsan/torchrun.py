@@ -20,7 +20,7 @@ def ask(*arguments):
     """What `devsan ARGUMENTS` prints; None where it cannot be run or fails, which it says itself on stderr."""
     command = find_command()
     if command is None:
-        print("devsan: the command devsan is neither beside this Python nor in PATH: workers run without it",
+        print("devsan: the devsan command is neither next to this Python nor in PATH; workers run without devsan",
               file=sys.stderr)
         return None
     done = subprocess.run([command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

@@ -98,7 +98,7 @@ with devsan.expect("device-mismatch", "async-race"):
     torch.ones(3) + torch.ones(3)
 """)
     assert result.status == 1
-    assert "ExpectationError: devsan found none of what was expected here: device-mismatch, async-race" in result.stderr
+    assert "ExpectationError: devsan found none of the expected kinds: device-mismatch, async-race" in result.stderr
 
 
 def test_expect_leaves_an_exception_of_the_program_alone(run):

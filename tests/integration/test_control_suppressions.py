@@ -157,7 +157,7 @@ def test_mistakes_under_the_bare_preload_are_told_once_and_the_rest_counts(run_p
         subprocess.run([sys.executable, "-c", "import torch; torch.ones(1) + 1"])
         torch.ones(3, device="cuda") + torch.ones(3)
     """, sim=1, preload=True, options=[f"suppressions={path}"])
-    assert result.stderr.count(f"suppressions: {path}:1: there is no kind 'nonsense'") == 1
+    assert result.stderr.count(f"suppressions: {path}:1: unknown kind 'nonsense'") == 1
     assert result.findings == [] and len(result.report["suppressed"]) == 1
 
 

@@ -150,7 +150,7 @@ def test_a_vfork_child_leaves_its_parents_trace_alone(preload, toys):
 def test_without_hooks_one_line_says_how_to_make_them_and_the_program_runs(preload, toys):
     run = preload.run(toys.linked, "op", "self", "exit", options=None, env={"XDG_CACHE_HOME": str(preload.folder)})
     assert (run.status, run.stdout) == (3, "op: 1\nop: 1\nchild: 0\n")
-    assert run.stderr == f"devsan: no hooks for the torch at {toys.torch.parent}; make them with: devsan build\n"
+    assert run.stderr == f"devsan: no hooks for the torch at {toys.torch.parent}; build them with: devsan build\n"
     assert preload.files() == []
 
 
@@ -263,7 +263,7 @@ def test_where_there_is_no_simulation_the_hooks_work_all_the_same(preload, toys)
     alone = toys.shared("alone/libdevsan_torch.so", "hooks.cpp", "-std=c++20", *toys.link_torch)
     run = preload.run(toys.linked, "op", options=[f'hooks="{alone.parent}"', "sim=2"])
     assert (run.status, run.stdout) == (0, "op: 1001\n")
-    assert re.fullmatch(r"devsan: no simulated devices: they need torch 2\.\d+ or later, and there is no "
+    assert re.fullmatch(r"devsan: no simulated devices: they need torch 2\.\d+ or later; there is no "
                         + re.escape(str(alone.parent / "libdevsan_sim.so")) + "\n", run.stderr)
     assert len(preload.traces()) == 1
 

@@ -194,7 +194,7 @@ TEST_CASE("A file of suppressions is named with its whole path, and its mistakes
   REQUIRE(file.entries.size() == 1);
   CHECK(file.entries[0].file == path.string());
   REQUIRE(file.complaints.size() == 1);
-  CHECK_THAT(file.complaints[0], Contains(path.string() + ":2: there is no kind 'wrong'"));
+  CHECK_THAT(file.complaints[0], Contains(path.string() + ":2: unknown kind 'wrong'"));
   CHECK_THAT(read_suppression_file(directory.path() / "none").complaints.at(0), Contains("No such file"));
   CHECK_THAT(read_suppression_file(directory.path()).complaints.at(0), Contains("directory"));
   CHECK(read_suppression_file("/dev/null").complaints.empty());

@@ -63,8 +63,9 @@ TEST_CASE("What is wrong is told with its line, and the other entries count") {
   REQUIRE(parsed.entries.size() == 2);
   CHECK(parsed.entries[1].line == 10);
   REQUIRE(parsed.complaints.size() == 8);
-  const char* const kExpected[] = {"'race:foo'", "'foo' is no condition", "'line'",        "op= has no pattern",
-                                   "twice",      "never closed",          "every finding", "''"};
+  const char* const kExpected[] = {
+      "'race:foo'", "'foo' is not a condition", "'line'", "op= has no pattern", "twice", "not closed", "every finding",
+      "''"};
   for (std::size_t k = 0; k < parsed.complaints.size(); ++k) {
     CHECK(parsed.complaints[k].line == static_cast<int>(k) + 2);
     CHECK_THAT(parsed.complaints[k].sentence, Contains(kExpected[k]));
