@@ -105,6 +105,10 @@ prints.
 .B devsan run
 sets it for the command and its child processes.
 .TP
+.B DEVSAN_HOOKS_PATH
+Directories with hooks, separated by colons.
+devsan searches them before its installation and the cache.
+.TP
 .B XDG_CACHE_HOME
 Directory of the cache. The default is
 .IR ~/.cache .
