@@ -95,7 +95,7 @@ class Recorder {
   // Kept once per line; what is said of a line later is dropped.
   void add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept;
 
-  // Appends a meeting. The returned pointer is to the payload in the file, for bump_meeting and set_meeting_flags;
+  // Appends a meeting. The returned pointer is to the payload in the file, for bump_meeting and the flags;
   // null when the file is full (counted). The counts in `fixed` are taken from the spans.
   MeetingPayload* add_meeting(const MeetingPayload& fixed, std::span<const OperandRecord> operands,
                               std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
@@ -103,6 +103,7 @@ class Recorder {
                               std::span<const EvidenceRecord> evidence = {}) noexcept;
   static void bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept;
   static void set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;  // adds to what is set
+  static void clear_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;
 
   // The same for traffic. A bump adds `bytes`, and one step where `step` is another than that of the time before.
   TrafficPayload* add_traffic(const TrafficPayload& fixed, std::span<const OperandRecord> operands,

@@ -164,6 +164,10 @@ void Recorder::set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) n
   if (meeting != nullptr) atom(meeting->flags).fetch_or(flags, std::memory_order_relaxed);
 }
 
+void Recorder::clear_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept {
+  if (meeting != nullptr) atom(meeting->flags).fetch_and(~flags, std::memory_order_relaxed);
+}
+
 TrafficPayload* Recorder::add_traffic(const TrafficPayload& fixed, std::span<const OperandRecord> operands,
                                       std::span<const FrameRecord> frames) noexcept {
   std::byte* const base = writable_by_owner();

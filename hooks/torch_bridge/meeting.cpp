@@ -24,6 +24,7 @@
 #include "hooks/inprocess/provenance/stack.h"
 #include "hooks/inprocess/provenance/thread_caches.h"
 #include "hooks/inprocess/snapshot/names.h"
+#include "hooks/inprocess/snapshot/traced_call.h"
 #include "hooks/torch_bridge/backward.h"
 #include "hooks/torch_bridge/boxed_call.h"
 #include "hooks/torch_bridge/event.h"
@@ -36,6 +37,7 @@
 #include "hooks/torch_bridge/python_operands.h"
 #include "hooks/torch_bridge/thread_start.h"
 #include "hooks/torch_bridge/thrown_exception.h"
+#include "hooks/torch_bridge/traced_failure.h"
 #include "trace/clock.h"
 #include "trace/odd_operand.h"
 
@@ -134,16 +136,17 @@ void watch_exit() noexcept {
   if (!watched.exchange(true)) ::on_exit(judge_at_exit, nullptr);
 }
 
-// The outermost Python frame of a thread. It is gone once an exception that nobody caught has left it; what runs then
-// (sys.excepthook, atexit, finalizers) runs in frames of its own.
-struct OutermostFrame {
+// A frame that may be gone, and its memory another's.
+struct KnownFrame {
   const void* frame = nullptr;
   const void* code = nullptr;
-  bool operator==(const OutermostFrame&) const = default;
+  bool operator==(const KnownFrame&) const = default;
 };
 
-OutermostFrame outermost_frame(const void* thread) noexcept {
-  OutermostFrame outermost;
+// The outermost Python frame of a thread. It is gone once an exception that nobody caught has left it; what runs then
+// (sys.excepthook, atexit, finalizers) runs in frames of its own.
+KnownFrame outermost_frame(const void* thread) noexcept {
+  KnownFrame outermost;
   for (const void* frame = current_frame(thread); frame != nullptr; frame = frame_previous(frame)) {
     const void* code = frame_code(frame);
     if ((code_table.marks(code) & kNoCode) == 0) outermost = {frame, code};
@@ -152,7 +155,16 @@ OutermostFrame outermost_frame(const void* thread) noexcept {
 }
 
 // Where the thread's unhandled exception was raised. Only threads that raise have one.
-thread_local OutermostFrame raised_below;
+thread_local KnownFrame raised_below;
+
+// The frame of torch.compile's that the exception was raised below: it catches all, and raises most again in words of
+// its own, with operators of its own in between. Nothing without one.
+thread_local KnownFrame compiled_by;
+
+KnownFrame compiler_around(const void* thread) noexcept {
+  const void* frame = compiling_frame(current_frame(thread));
+  return frame != nullptr ? KnownFrame{frame, frame_code(frame)} : KnownFrame{};
+}
 
 // A finding that is in the trace. `loud`: neither the program nor a suppression silences it.
 struct Recorded {
@@ -162,11 +174,12 @@ struct Recorded {
 
 void expect_handling(ThreadState& state, const Recorded& recorded) noexcept {
   const void* thread = runtime.has_python ? python.PyGILState_GetThisThreadState() : nullptr;
-  raised_below = thread != nullptr ? outermost_frame(thread) : OutermostFrame();
+  raised_below = thread != nullptr ? outermost_frame(thread) : KnownFrame();
+  compiled_by = thread != nullptr ? compiler_around(thread) : KnownFrame();
   state.unhandled = recorded.meeting;
   // What leaves an operator in C++ finds a handler there, or would have ended the process. In a program without Python
   // that is the end of it; a thread of the engine hands it on to the one that called backward.
-  const bool from_python = raised_below != OutermostFrame();
+  const bool from_python = raised_below != KnownFrame();
   if (recorded.loud && runtime.has_python) halt_unless_handled(recorded.meeting, !from_python);
   watch_exit();
 }
@@ -174,6 +187,7 @@ void expect_handling(ThreadState& state, const Recorded& recorded) noexcept {
 // Without an exception in flight, the thread's last one was caught, unless it left the thread's frames.
 void notice_handled(ThreadState& state, const void* thread) noexcept {
   if (exception_in_flight(thread) || outermost_frame(thread) != raised_below) return;
+  if (compiled_by != KnownFrame() && compiler_around(thread) == compiled_by) return;
   trace::Recorder::set_meeting_flags(state.unhandled, trace::kHandled);
   state.unhandled = nullptr;
 }
@@ -184,7 +198,8 @@ struct Details {
   trace::OperatorId op = trace::OperatorId::none;
   trace::SiteId site = trace::SiteId::none;
   trace::SiteId fallback = trace::SiteId::none;  // shown where the thread has no Python frames
-  const void* innermost = nullptr;               // of frames that an exception has left; null: the thread's own
+  const void* innermost = nullptr;               // of frames that are not the thread's own; null: those
+  const TracedFailure* traced = nullptr;         // of an operator that failed below torch.compile
 };
 
 trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details, OperandList& operands,
@@ -217,6 +232,19 @@ std::uint32_t raised_flags(OperandList& operands) noexcept {
   return operands.records().empty() ? trace::kRaised | trace::kNoOperands : trace::kRaised;
 }
 
+// Of what this thread raised last below torch.compile, which may catch it and have the function run after all.
+thread_local const trace::MeetingPayload* raised_in_compiler = nullptr;
+
+// What the same line raises then is another exception, and the program's own to catch.
+void judge_anew(const Details& details, trace::MeetingPayload* known) noexcept {
+  if (details.traced != nullptr) {
+    raised_in_compiler = known;
+  } else if (known == raised_in_compiler) {
+    trace::Recorder::clear_meeting_flags(known, trace::kHandled);
+    raised_in_compiler = nullptr;
+  }
+}
+
 // The place that a report gives as `where`.
 trace::Position place_of(const trace::MeetingPayload& meeting) noexcept {
   const std::span frames{reinterpret_cast<const trace::FrameRecord*>(operands_of(meeting).data() + meeting.operands),
@@ -240,6 +268,16 @@ MeetingKey key_of(const ThreadState& state, const Details& details, OperandList&
   key.devices = device_digest(operands.records());
   key.flags = details.flags;
   return key;
+}
+
+// An operator that was given stand-ins for the program's tensors, as torch.compile does.
+void tell_as_run(ThreadState& state, Details& details, OperandList& operands, const void* thread,
+                 std::optional<TracedFailure>& traced) noexcept {
+  traced.emplace(current_frame(thread));
+  traced->replace(operands);
+  details.traced = &*traced;
+  details.innermost = traced->innermost();
+  if (details.innermost != nullptr) details.site = call_site(state.caches, details.innermost, true).id;
 }
 
 // The interpreter's state of the thread, for those who may look at the program's objects; null for others.
@@ -275,8 +313,10 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   const MeetingKey key = key_of(state, details, operands);
   if (trace::MeetingPayload* known = meeting_table.find(key, state.epoch)) {
     trace::Recorder::bump_meeting(known, runtime.step.load(std::memory_order_relaxed));
+    if (raised) judge_anew(details, known);
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
+  if (details.traced != nullptr) details.traced->give_histories(operands);
   EvidenceList evidence;
   const Failure failure{details.op, details.site, details.message};
   // To the end of what is written down: the text of code that lies in no file can be read with the GIL alone.
@@ -297,6 +337,7 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     record_live_memory(*written, runtime.recorder->string(details.message), searched, state.backward_depth != 0);
   }
   meeting_table.add(key, state.epoch, written);
+  if (details.traced != nullptr) raised_in_compiler = written;
   const bool loud = raised && silence == Silence::none && !has_suppression(*written);
   const bool may_be_tried = trace::refused_by_numpy(runtime.recorder->string(details.message));
   if (loud && !may_be_tried) say_first_finding(*written, operands.records());
@@ -344,6 +385,8 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
   const Busy busy(state);
   const trace::StringId message = state.device_error;
   state.device_error = trace::StringId::none;
+  // The operator that the program called is still to fail, of the same, and knows the program's tensors.
+  if (state.depth > 1 && state.outer.python != nullptr && is_in_traced_call(current_frame(state.outer.python))) return;
   if (!state.device_error_certain && (!operands.mixed() || operands.simulated_by_python())) return;
   add_device_of_group(runtime.recorder->string(message), operands);
   Details details;
@@ -353,7 +396,10 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
   details.site = state.outer.site.id;
   if (state.backward_depth != 0) details.fallback = backward_call_site();
   state.raised_depth = state.depth;
-  expect_handling(state, record(state, details, operands, python_to_search(state, caller)));
+  const void* searched = python_to_search(state, caller);
+  std::optional<TracedFailure> traced;
+  if (searched != nullptr && operands.simulated_by_python()) tell_as_run(state, details, operands, searched, traced);
+  expect_handling(state, record(state, details, operands, searched));
 }
 
 void note_error(std::string_view message) noexcept {
@@ -365,9 +411,11 @@ void note_error(std::string_view message) noexcept {
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
   const void* thread = python_thread(state);
   if (state.unhandled != nullptr && std::uncaught_exceptions() == 0) {
+    const bool quoted = contains(message, runtime.recorder->string(state.unhandled->message));
+    if (quoted && compiled_by != KnownFrame()) return;  // torch.compile raises it again
     if (std::current_exception() == nullptr) {
       if (thread != nullptr) notice_handled(state, thread);
-    } else if (contains(message, runtime.recorder->string(state.unhandled->message))) {
+    } else if (quoted) {
       return;  // an error that quotes the one that is being handled, such as TorchScript's
     }
   }

@@ -106,20 +106,24 @@ trace::OperandRecord* OperandList::add(int argument, int element, trace::DeviceS
 void OperandList::tensor(int argument, int element, const c10::TensorImpl* tensor) {
   python_key_ = python_key_ || tensor->key_set().has(c10::DispatchKey::Python);
   requires_grad_ = requires_grad_ || tensor->requires_grad();
-  trace::OperandRecord* record = add(argument, element, device_slot(TensorFields::device(tensor)));
-  if (record == nullptr) return;
-  identities_[count_ - 1] = {python_object(*tensor->pyobj_slot()), tensor, nullptr};
-  record->dtype = runtime.recorder->intern_string(dtype_name(TensorFields::dtype(tensor)));
-  if (tensor->is_wrapped_number()) record->flags |= trace::kWrappedNumber;
-  if (tensor->requires_grad()) record->flags |= trace::kRequiresGrad;
+  if (add(argument, element, device_slot(TensorFields::device(tensor))) == nullptr) return;
+  describe(count_ - 1, tensor);
+}
+
+void OperandList::describe(std::size_t operand, const c10::TensorImpl* tensor) noexcept {
+  trace::OperandRecord& record = records_[operand];
+  identities_[operand] = {python_object(*tensor->pyobj_slot()), tensor, nullptr};
+  record.dtype = runtime.recorder->intern_string(dtype_name(TensorFields::dtype(tensor)));
+  if (tensor->is_wrapped_number()) record.flags |= trace::kWrappedNumber;
+  if (tensor->requires_grad()) record.flags |= trace::kRequiresGrad;
   if (!TensorFields::symbolic(tensor)) {
     const c10::IntArrayRef sizes = TensorFields::sizes(tensor);
-    record->dims = static_cast<std::uint8_t>(std::min<std::size_t>(sizes.size(), 255));
-    std::copy_n(sizes.begin(), std::min(sizes.size(), trace::kMaxShownDims), record->sizes.begin());
+    record.dims = static_cast<std::uint8_t>(std::min<std::size_t>(sizes.size(), 255));
+    std::copy_n(sizes.begin(), std::min(sizes.size(), trace::kMaxShownDims), record.sizes.begin());
   }
   const c10::StorageImpl* storage = TensorFields::storage_behind(tensor);
-  if (storage != nullptr) record->lineage = origin_table().find(storage);
-  record->storage_bytes = storage_size(storage);
+  if (storage != nullptr) record.lineage = origin_table().find(storage);
+  record.storage_bytes = storage_size(storage);
 }
 
 void OperandList::generator(int argument, const at::Generator& generator) {
@@ -158,6 +162,17 @@ void OperandList::device(std::string_view name, c10::Device device) {
   const std::size_t before = count_;
   this->device(0, device);
   call_those_from(before, name);
+}
+
+void OperandList::stand_for(std::size_t operand, const c10::TensorImpl* tensor) noexcept {
+  describe(operand, tensor);
+  lie_on(operand, device_slot(TensorFields::device(tensor)));
+}
+
+void OperandList::lie_on(std::size_t operand, trace::DeviceSlot device) noexcept {
+  records_[operand].device = device;
+  first_device_ = records_.front().device;
+  mixed_ = std::ranges::any_of(records(), [this](const auto& one) { return one.device != first_device_; });
 }
 
 void OperandList::unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept {

@@ -28,6 +28,10 @@ class OperandList final : public OperandSink {
   // A tensor that is known by its device, its history and the expression that it is called by alone.
   void unseen(trace::DeviceSlot device, trace::LineageId lineage, trace::StringId name) noexcept;
 
+  // What dispatch was given in its place: another tensor, and a tensor whose device is not that of its memory.
+  void stand_for(std::size_t operand, const c10::TensorImpl* tensor) noexcept;
+  void lie_on(std::size_t operand, trace::DeviceSlot device) noexcept;
+
   std::span<trace::OperandRecord> records() noexcept { return {records_.data(), count_}; }
   std::span<const OperandIdentity> identities() const noexcept { return {identities_.data(), count_}; }
 
@@ -41,6 +45,7 @@ class OperandList final : public OperandSink {
   static constexpr std::size_t kMaxOperands = 64;
 
   trace::OperandRecord* add(int argument, int element, trace::DeviceSlot device) noexcept;
+  void describe(std::size_t operand, const c10::TensorImpl* tensor) noexcept;
   void call_those_from(std::size_t first, std::string_view name) noexcept;
 
   std::string_view argument_name(int argument) const noexcept;

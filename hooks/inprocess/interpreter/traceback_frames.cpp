@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/made_frames.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 
 namespace devsan::hooks {
@@ -27,26 +28,6 @@ const void* frame_behind(const void* frame_object) noexcept {
   return python.minor < 11 ? frame_object : field<const void*>(frame_object, kFrameOfObject);
 }
 
-std::size_t slots_of(const void* code) noexcept {
-  std::ptrdiff_t count = 0;
-  while (code_local_name(code, count) != nullptr) ++count;
-  return static_cast<std::size_t>(count);
-}
-
-template <class T>
-void write(std::byte* frame, std::ptrdiff_t offset, T value) noexcept {
-  std::memcpy(frame + offset, &value, sizeof value);
-}
-
-void stand_at(std::byte* frame, const void* code, int instruction) noexcept {
-  if (frame_layout.instruction_index) {
-    write(frame, frame_layout.instruction, instruction / 2);
-    return;
-  }
-  const char* begin = static_cast<const char*>(code) + code_members.instructions;
-  write(frame, frame_layout.instruction, begin + instruction);
-}
-
 }  // namespace
 
 TracebackFrames::TracebackFrames(const void* traceback) {
@@ -55,10 +36,10 @@ TracebackFrames::TracebackFrames(const void* traceback) {
     const void* original = frame_behind(field<const void*>(traceback, kFrame));
     const void* code = original != nullptr ? frame_code(original) : nullptr;
     if (code != nullptr && type_of(code) == python.code_type) {
-      const auto size = static_cast<std::size_t>(frame_layout.locals) + slots_of(code) * sizeof(void*);
+      const std::size_t size = size_of_frame(code);
       auto copy = std::make_unique<std::byte[]>(size);
       std::memcpy(copy.get(), original, size);
-      write(copy.get(), frame_layout.previous, innermost());
+      write_in_frame(copy.get(), frame_layout.previous, innermost());
       stand_at(copy.get(), code, field<int>(traceback, kLastInstruction));
       copies_.push_back(std::move(copy));
     }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "hooks/inprocess/common/runtime.h"
@@ -47,6 +48,21 @@ std::string_view text_member(const void* code, std::ptrdiff_t offset, char* buff
   return text_of(field<const void*>(code, offset), buffer, size);
 }
 
+// "Net.forward" of "Net.torch_dynamo_resume_in_forward_at_18", a function that torch.compile makes of what is left of
+// one where it had to stop reading; it has the lines of that one. Any other name as it is.
+std::string_view without_resumption(std::string_view name, char (&buffer)[kMaxName]) noexcept {
+  constexpr std::string_view kPrefix = "torch_dynamo_resume_in_";
+  const std::size_t prefix = name.rfind(kPrefix);
+  const std::size_t line = name.rfind("_at_");
+  if (prefix == name.npos || line == name.npos || line <= prefix + kPrefix.size() || name.size() > kMaxName) {
+    return name;
+  }
+  const std::size_t begin = prefix + kPrefix.size();
+  std::memcpy(buffer, name.data(), prefix);
+  std::memcpy(buffer + prefix, name.data() + begin, line - begin);
+  return {buffer, prefix + line - begin};
+}
+
 trace::StringId read_name(const void* code) noexcept {
   char plain_buffer[kMaxName];
   char buffer[kMaxName];
@@ -60,10 +76,7 @@ trace::StringId read_name(const void* code) noexcept {
 }  // namespace
 
 // Python names the main script as the command line did, relative to the directory that the process was started in.
-trace::StringId file_of(const void* code) noexcept {
-  char buffer[kMaxName];
-  std::string_view file = text_member(code, code_members.filename, buffer, sizeof buffer);
-  if (is_executed(code)) file = kExecutedFile;
+trace::StringId file_named(std::string_view file) noexcept {
   const std::string_view start = directories.start;
   char path[4096];
   if (!file.starts_with('/') && !file.starts_with('<') && !start.empty() &&
@@ -76,10 +89,18 @@ trace::StringId file_of(const void* code) noexcept {
   return runtime.recorder->intern_string(file);
 }
 
+trace::StringId file_of(const void* code) noexcept {
+  char buffer[kMaxName];
+  return file_named(is_executed(code) ? kExecutedFile
+                                      : text_member(code, code_members.filename, buffer, sizeof buffer));
+}
+
 trace::StringId qualified_name(const void* code) noexcept {
   if (code_members.qualified_name != 0) {
     char buffer[kMaxName];
-    return runtime.recorder->intern_string(text_member(code, code_members.qualified_name, buffer, sizeof buffer));
+    const std::string_view name = text_member(code, code_members.qualified_name, buffer, sizeof buffer);
+    char written[kMaxName];
+    return runtime.recorder->intern_string(without_resumption(name, written));
   }
   code_table.marks(code);  // gives it a number, if it has none
   const std::uint32_t number = code_table.number(code);

@@ -1,0 +1,74 @@
+#include "hooks/inprocess/snapshot/object_members.h"
+
+#include <cstddef>
+
+#include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/snapshot/object_graph.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+constexpr int kMaxBases = 32;
+constexpr int kMaxMembers = 256;
+constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
+constexpr std::ptrdiff_t kMemberType = 8;
+constexpr std::ptrdiff_t kMemberOffset = 16;
+constexpr int kObject = 6;         // T_OBJECT
+constexpr int kObjectOrNone = 16;  // T_OBJECT_EX
+
+void* declared_member(const void* object, std::string_view name) noexcept {
+  const void* type = type_of(object);
+  for (int depth = 0; type != nullptr && depth < kMaxBases; ++depth, type = field<const void*>(type, kTypeBase)) {
+    const char* member = field<const char*>(type, kTypeMembers);
+    for (int k = 0; member != nullptr && k < kMaxMembers && field<const char*>(member, 0) != nullptr; ++k) {
+      const int kind = field<int>(member, kMemberType);
+      const auto offset = field<std::ptrdiff_t>(member, kMemberOffset);
+      const bool is_object = (kind == kObject || kind == kObjectOrNone) && offset > 0;
+      if (is_object && name == field<const char*>(member, 0)) return field<void*>(object, offset);
+      member += kMemberSize;
+    }
+  }
+  return nullptr;
+}
+
+void* dictionary_member(const void* object, std::string_view name) noexcept {
+  if (!has_instance_dict(object)) return nullptr;
+  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
+  if (dict == nullptr) return nullptr;
+  void* found = dict_entry(dict, name);
+  python.Py_DecRef(dict);  // the object keeps it
+  return found;
+}
+
+}  // namespace
+
+void* member_of(const void* object, std::string_view name) noexcept {
+  if (object == nullptr || object == python.none || is_type(object) || is_text(object)) return nullptr;
+  void* found = declared_member(object, name);
+  if (found == nullptr) found = dictionary_member(object, name);
+  return found == python.none ? nullptr : found;
+}
+
+std::string_view text_member_of(const void* object, std::string_view name) noexcept {
+  const void* member = member_of(object, name);
+  return member != nullptr && is_text(member) ? text_of(member, nullptr, 0) : std::string_view();
+}
+
+int number_member_of(const void* object, std::string_view name, int otherwise) noexcept {
+  void* member = member_of(object, name);
+  if (member == nullptr || !is_integer(member) || code_api().PyLong_AsLong == nullptr) return otherwise;
+  return static_cast<int>(code_api().PyLong_AsLong(member));
+}
+
+bool is_instance_of(const void* object, std::string_view name) noexcept {
+  if (object == nullptr) return false;
+  const void* type = type_of(object);
+  for (int depth = 0; type != nullptr && depth < kMaxBases; ++depth, type = field<const void*>(type, kTypeBase)) {
+    const std::string_view own = field<const char*>(type, kTypeName);
+    if (own.substr(own.rfind('.') + 1) == name) return true;
+  }
+  return false;
+}
+
+}  // namespace devsan::hooks
