@@ -56,7 +56,10 @@ std::string telling_lines(const std::string& log) {
   int count = 0;
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty()) last = line;
-    if (line.find("rror") == std::string::npos && line.find("No space left") == std::string::npos) continue;
+    const auto names = [&](const char* word) { return line.find(word) != std::string::npos; };
+    if (!names("rror") && !names("No space left") && !names("undefined reference") && !names("multiple definition")) {
+      continue;
+    }
     if (++count <= kLines) picked += "\n  " + line;
   }
   if (picked.empty() && !last.empty()) picked = "\n  " + last;
@@ -201,13 +204,15 @@ class Compilation {
     objects_.push_back(object.string());
   }
 
-  // No RUNPATH: the process has loaded its libtorch already, and must not be made to load another.
+  // No RUNPATH: the process has loaded its libtorch already, and must not be made to load another. Both libraries are
+  // named even where a linker finds no use for one: by them it is seen whether the hooks fit a torch.
   Job link_job() const {
     std::vector<std::string> command = compiler_;
     command.insert(command.end(),
                    {"-shared", "-o", (folder_ / library_).string(), std::string("-Wl,-soname,") + library_});
     command.insert(command.end(), objects_.begin(), objects_.end());
-    command.insert(command.end(), {"-L" + torch_.libraries().string(), "-ltorch_cpu", "-lc10"});
+    command.insert(command.end(), {"-L" + torch_.libraries().string(), "-Wl,--push-state,--no-as-needed", "-ltorch_cpu",
+                                   "-lc10", "-Wl,--pop-state"});
     return job(library_, std::move(command));
   }
 

@@ -126,9 +126,17 @@ std::vector<Finding> build_endings(const std::vector<Process>& processes) {
   return findings;
 }
 
+// glibc has sigabbrev_np only since 2.32.
 std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
+  switch (signal) {
+#define DEVSAN_SIGNAL(name) \
+  case name:                \
+    return #name;
+#include "report/signals.def"
+#undef DEVSAN_SIGNAL
+    default:
+      return "signal " + std::to_string(signal);
+  }
 }
 
 std::string ending_text(const Finding& finding) {

@@ -1,0 +1,42 @@
+# The header-only libraries that devsan uses, as interface targets: devsan_cli (CLI11), devsan_json (nlohmann-json) and
+# devsan_log (spdlog with fmt). Installed ones are taken; where there are none, pinned releases are fetched. Of spdlog and
+# fmt the headers alone are used: the program then needs no library that the machine it is copied to may lack.
+include(FetchContent)
+set(DEVSAN_HEADERS "" CACHE PATH "Directory with CLI/, nlohmann/, spdlog/ and fmt/; nothing else is then looked for")
+
+# devsan_headers(TARGET PACKAGE REPOSITORY COMMIT INCLUDE): the headers are taken from DEVSAN_HEADERS, or from the
+# installed PACKAGE, or from INCLUDE in the fetched repository.
+function(devsan_headers target package repository commit include)
+  if(NOT TARGET ${target})
+    add_library(${target} INTERFACE)
+  endif()
+  if(DEVSAN_HEADERS)
+    target_include_directories(${target} SYSTEM INTERFACE ${DEVSAN_HEADERS})
+    return()
+  endif()
+  find_package(${package} QUIET)
+  if(${package}_FOUND)
+    # The namespace is that of the package in all four.
+    foreach(imported ${package}::${package} ${package}::${package}_header_only)
+      if(TARGET ${imported})
+        target_include_directories(${target} SYSTEM INTERFACE $<TARGET_PROPERTY:${imported},INTERFACE_INCLUDE_DIRECTORIES>)
+      endif()
+    endforeach()
+    return()
+  endif()
+  message(STATUS "${package} is not installed: fetching it")
+  string(TOLOWER devsan_${package} name)
+  FetchContent_Declare(${name} GIT_REPOSITORY https://github.com/${repository} GIT_TAG ${commit})
+  FetchContent_GetProperties(${name})
+  if(NOT ${name}_POPULATED)
+    FetchContent_Populate(${name}) # their own builds are not wanted
+  endif()
+  target_include_directories(${target} SYSTEM INTERFACE ${${name}_SOURCE_DIR}/${include})
+endfunction()
+
+# The releases that Debian 12 has.
+devsan_headers(devsan_cli CLI11 CLIUtils/CLI11 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 include)
+devsan_headers(devsan_json nlohmann_json nlohmann/json bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d include)
+devsan_headers(devsan_log spdlog gabime/spdlog 76fb40d95455f249bd70824ecfcae7a8f0930fa3 include)
+devsan_headers(devsan_log fmt fmtlib/fmt a33701196adfad74917046096bf5a2aa0ab0bb50 include)
+target_compile_definitions(devsan_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
