@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "launch/cache.h"
+#include "launch/capacity.h"
 #include "launch/compile.h"
-#include "launch/jobs.h"
 #include "launch/messages.h"
 #include "launch/target_python.h"
 

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "launch/capacity.h"
 #include "launch/jobs.h"
 #include "launch/target_python.h"
 #include "preload/hooks_cache.h"

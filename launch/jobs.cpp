@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -201,29 +200,6 @@ class JobRunner {
   std::map<pid_t, Running> running_;
 };
 
-std::size_t number_in(const char* path) {
-  std::ifstream file(path);
-  std::size_t value = 0;
-  return file >> value ? value : 0;
-}
-
-// Bytes that can still be had, by the machine and by this process's control group.
-std::size_t free_memory() {
-  std::size_t bytes = ~std::size_t{0};
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::size_t kilobytes = 0;
-  std::string unit;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") bytes = kilobytes * 1024;
-    std::getline(file, unit);
-  }
-  const std::size_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::size_t used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit > used) bytes = std::min(bytes, limit - used);
-  return bytes;
-}
-
 }  // namespace
 
 std::vector<JobFailure> run_jobs(const std::vector<Job>& jobs, std::size_t parallel,
@@ -286,14 +262,6 @@ Captured capture(const std::vector<std::string>& command) {
   captured.start_error = report.read_error();
   sigaction(SIGCHLD, &former, nullptr);
   return captured;
-}
-
-std::size_t compiler_slots() {
-  constexpr std::size_t kBytesPerCompiler = std::size_t{1536} << 20;
-  cpu_set_t processors;
-  const std::size_t cores =
-      sched_getaffinity(0, sizeof processors, &processors) == 0 ? static_cast<std::size_t>(CPU_COUNT(&processors)) : 1;
-  return std::clamp<std::size_t>(free_memory() / kBytesPerCompiler, 1, std::max<std::size_t>(cores, 1));
 }
 
 }  // namespace devsan::launch

@@ -43,7 +43,4 @@ struct Captured {
 };
 Captured capture(const std::vector<std::string>& command);
 
-// How many compilers can run at once: by the processors this process may use, and by free memory.
-std::size_t compiler_slots();
-
 }  // namespace devsan::launch

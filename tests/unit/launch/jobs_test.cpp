@@ -76,7 +76,3 @@ TEST_CASE("output and errors of a program are captured apart") {
   CHECK(captured.start_error == 0);
   CHECK(capture({"/nonexistent"}).start_error == ENOENT);
 }
-
-TEST_CASE("there is always room for one compiler") {
-  CHECK(compiler_slots() >= 1);
-}

@@ -1,0 +1,138 @@
+#include "launch/capacity.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace devsan::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kBytesPerCompiler = std::size_t{1536} << 20;
+
+// None where the file is missing, or says "max" or -1.
+std::optional<std::size_t> number_in(const fs::path& path) {
+  std::ifstream file(path);
+  long long value = -1;
+  return file >> value && value >= 0 ? std::optional(static_cast<std::size_t>(value)) : std::nullopt;
+}
+
+// Of a file of lines "name value".
+std::size_t named_number(const fs::path& path, const std::string& name) {
+  std::ifstream file(path);
+  std::string word;
+  std::string rest;
+  while (file >> word) {
+    std::size_t value = 0;
+    if (word == name && file >> value) return value;
+    std::getline(file, rest);
+  }
+  return 0;
+}
+
+struct Names {
+  const char* limit;
+  const char* used;
+  const char* reclaimable;  // in memory.stat: what was read from files, which gives way
+};
+constexpr Names kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr Names kVersion2{"memory.max", "memory.current", "inactive_file"};
+
+std::size_t memory_left(const fs::path& group, const Names& names) {
+  const std::optional<std::size_t> limit = number_in(group / names.limit);
+  const std::optional<std::size_t> used = number_in(group / names.used);
+  if (!limit || !used) return kUnlimited;
+  const std::size_t reclaimable = std::min(*used, named_number(group / "memory.stat", names.reclaimable));
+  const std::size_t held = *used - reclaimable;
+  return *limit > held ? *limit - held : 0;
+}
+
+std::size_t whole_processors(std::size_t quota, std::size_t period) {
+  return period == 0 ? kUnlimited : std::max<std::size_t>((quota + period - 1) / period, 1);
+}
+
+std::size_t processors_of_version1(const fs::path& group) {
+  const std::optional<std::size_t> quota = number_in(group / "cpu.cfs_quota_us");
+  return quota ? whole_processors(*quota, number_in(group / "cpu.cfs_period_us").value_or(0)) : kUnlimited;
+}
+
+// "200000 100000", "max 100000"
+std::size_t processors_of_version2(const fs::path& group) {
+  std::ifstream file(group / "cpu.max");
+  std::size_t quota = 0;
+  std::size_t period = 0;
+  return file >> quota >> period ? whole_processors(quota, period) : kUnlimited;
+}
+
+// What the tightest of a group and those above it allows. In a container the path may be the one outside of it, and
+// then only the topmost group is to be seen.
+std::size_t tightest(const fs::path& mount, fs::path group, const std::function<std::size_t(const fs::path&)>& limit) {
+  std::size_t least = limit(mount);
+  for (; !group.empty() && group != group.root_path(); group = group.parent_path()) {
+    least = std::min(least, limit(mount / group.relative_path()));
+  }
+  return least;
+}
+
+bool has_word(const std::string& list, const std::string& word) {
+  return ("," + list + ",").find("," + word + ",") != std::string::npos;
+}
+
+void apply_groups(const fs::path& root, Capacity& capacity) {
+  const fs::path mounts = root / "sys/fs/cgroup";
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const fs::path group = line.substr(second + 1);
+    if (controllers.empty()) {
+      const auto memory = [](const fs::path& path) { return memory_left(path, kVersion2); };
+      capacity.memory = std::min(capacity.memory, tightest(mounts, group, memory));
+      capacity.processors = std::min(capacity.processors, tightest(mounts, group, processors_of_version2));
+    }
+    if (has_word(controllers, "memory")) {
+      const auto memory = [](const fs::path& path) { return memory_left(path, kVersion1); };
+      capacity.memory = std::min(capacity.memory, tightest(mounts / "memory", group, memory));
+    }
+    if (has_word(controllers, "cpu")) {
+      capacity.processors = std::min(capacity.processors, tightest(mounts / "cpu", group, processors_of_version1));
+    }
+  }
+}
+
+std::size_t usable_processors() {
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0)
+    return static_cast<std::size_t>(CPU_COUNT(&processors));
+  // More than fit into the set.
+  return static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
+
+}  // namespace
+
+Capacity read_capacity(const fs::path& root) {
+  const std::size_t kilobytes = named_number(root / "proc/meminfo", "MemAvailable:");
+  Capacity capacity{kilobytes != 0 ? kilobytes * 1024 : kUnlimited, usable_processors()};
+  apply_groups(root, capacity);
+  return capacity;
+}
+
+std::size_t compilers_within(const Capacity& capacity) {
+  return std::clamp<std::size_t>(capacity.memory / kBytesPerCompiler, 1, std::max<std::size_t>(capacity.processors, 1));
+}
+
+std::size_t compiler_slots() {
+  return compilers_within(read_capacity());
+}
+
+}  // namespace devsan::launch
