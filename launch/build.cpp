@@ -5,9 +5,11 @@
 #include <iostream>
 #include <optional>
 
+#include "launch/build_lock.h"
 #include "launch/cache.h"
 #include "launch/capacity.h"
 #include "launch/compile.h"
+#include "launch/hooks.h"
 #include "launch/messages.h"
 #include "launch/target_python.h"
 
@@ -54,22 +56,26 @@ long seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
 }
 
-}  // namespace
-
-fs::path ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted) {
+// Where hooks for this torch belong in the cache, which is there and can be written then.
+HooksLocation location_to_write(const Torch& torch, bool quiet) {
   HooksLocation location;
-  const auto look = [&] { return locate_hooks(torch.library().c_str(), &location); };
-  const HooksState state = look();
-  if (Missing missing = missing_of(location, state, torch, wanted); !missing.hooks && !missing.simulation) {
-    return location.directory;
+  const HooksState state = locate_hooks(torch.library().c_str(), &location);
+  if (state != HooksState::no_home) {
+    if (const std::string why = why_unusable(state, location); !why.empty()) throw Failure(why);
   }
-  if (const std::string why = why_unusable(state, location); !why.empty()) throw Failure(why);
+  const std::string moved = prepare_cache(location);
+  if (!moved.empty() && !quiet) warn(moved);
+  return location;
+}
+
+fs::path make_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted) {
   find_compiler();
-  prepare_cache(location);
+  HooksLocation location = location_to_write(torch, wanted.quiet);
   const auto start = std::chrono::steady_clock::now();
   Progress progress(wanted.quiet);
   const BuildLock lock(location, [&] { progress.start("another process is building the hooks; waiting for it"); });
-  const Missing missing = missing_of(location, look(), torch, wanted);
+  const HooksState state = look_in_cache(std::string(location.root).c_str(), &location);
+  const Missing missing = missing_of(location, state, torch, wanted);
   if (!missing.hooks && !missing.simulation) return location.directory;
   const std::string what = std::string(name_of(missing)) + " for torch " + torch.version;
   progress.start("building " + what + ", once; " + expected_time(missing, compiler_slots()));
@@ -81,14 +87,38 @@ fs::path ensure_hooks(const Installation& installation, const Torch& torch, cons
   return location.directory;
 }
 
-int build_command(const BuildFlags& flags) {
-  const std::string named = flags.python.empty() ? "python3" : flags.python;
+// What is not in the cache is complete: whoever put it there has decided whether devices can be simulated.
+bool is_enough(const FoundHooks& found, const Torch& torch, const Wanted& wanted) {
+  if (!found.found() || wanted.force) return false;
+  if (found.choice.place != HooksPlace::cache) return true;
+  return !missing_of(found.choice.cache, found.choice.cached, torch, wanted).simulation;
+}
+
+Torch torch_of(const std::string& named) {
   const std::optional<std::string> python = find_program(named);
   if (!python) throw Failure("there is no program " + named);
   const ProbeResult probed = probe_torch(*python);
   if (!probed.torch) throw Failure(probed.reason);
+  return *probed.torch;
+}
+
+}  // namespace
+
+ProvidedHooks ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted) {
+  const FoundHooks found = find_hooks(installation, torch.library());
+  for (const std::string& complaint : found.complaints) {
+    if (!wanted.quiet) warn(complaint);
+  }
+  const bool complained = !found.complaints.empty();
+  if (is_enough(found, torch, wanted)) return {found.directory(), complained};
+  return {make_hooks(installation, torch, wanted), complained};
+}
+
+int build_command(const BuildFlags& flags) {
+  const Torch torch = torch_of(flags.python.empty() ? "python3" : flags.python);
   const Wanted wanted = {flags.simulation, flags.force, flags.quiet};
-  std::cout << ensure_hooks(find_installation(), *probed.torch, wanted).string() << '\n';
+  const fs::path directory = ensure_hooks(find_installation(), torch, wanted).directory;
+  std::cout << directory.string() << '\n';
   return 0;
 }
 

@@ -25,8 +25,13 @@ struct Wanted {
   bool quiet = false;
 };
 
-// The folder that holds the hooks for `torch`, and the simulation where it is wanted and can be had for this torch;
-// built now unless they are there already. Throws Failure with one sentence, or Interrupted.
-std::filesystem::path ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted);
+struct ProvidedHooks {
+  std::filesystem::path directory;
+  bool complained = false;  // about others that were passed over
+};
+
+// The folder that holds the hooks for `torch`, and the simulation where it is wanted and can be had for this torch:
+// what is there, or what is built now. Complaints go to stderr. Throws Failure with one sentence, or Interrupted.
+ProvidedHooks ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted);
 
 }  // namespace devsan::launch

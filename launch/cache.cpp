@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <vector>
 
 #include "launch/messages.h"
 
@@ -17,9 +18,45 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kStagingPrefix[] = ".building-";
+constexpr char kAsidePrefix[] = ".replaced-";
 
 Failure cannot(const std::string& what, const fs::path& path, int error) {
   return Failure("cannot " + what + " " + path.string() + ": " + std::strerror(error));
+}
+
+std::string why_not_private(const fs::path& cache) {
+  return "the cache " + cache.string() + " is refused, because it belongs to another user or can be written by others";
+}
+
+// 0, or what kept it from being there and writable.
+int make_cache(const fs::path& root) {
+  std::error_code error;
+  fs::create_directories(root.parent_path(), error);
+  if (error) return error.value();
+  if (mkdir(root.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+  if (is_private_directory(root.c_str()) && access(root.c_str(), W_OK) != 0) return errno;
+  return 0;
+}
+
+bool is_no_place_to_write(int error) {
+  return error == EROFS || error == EACCES || error == EPERM || error == ENOENT || error == ENOTDIR ||
+         error == EDQUOT || error == ENOSPC;
+}
+
+// Of builders of this key that are gone.
+void remove_left_folders(const fs::path& root, const std::string& key) {
+  const std::vector<std::string> prefixes = {kStagingPrefix + key + ".", kAsidePrefix + key + "."};
+  std::vector<fs::path> abandoned;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    const std::string name = entry.path().filename().string();
+    for (const std::string& prefix : prefixes) {
+      if (name.starts_with(prefix) && is_abandoned(entry.path(), Owner::parse(name.substr(prefix.size())))) {
+        abandoned.push_back(entry.path());
+      }
+    }
+  }
+  for (const fs::path& folder : abandoned) fs::remove_all(folder, error);
 }
 
 }  // namespace
@@ -34,68 +71,68 @@ std::string why_unusable(HooksState state, const HooksLocation& location) {
     case HooksState::no_build_id:
       return "libtorch_cpu.so cannot be read, or has no build-id to tell it by";
     case HooksState::not_private:
-      return std::string("the cache ") + location.root +
-             " is refused, because it belongs to another user or can be written by others";
+      return why_not_private(location.root);
   }
   return {};
 }
 
-void prepare_cache(const HooksLocation& location) {
-  std::error_code error;
-  fs::create_directories(fs::path(location.root).parent_path(), error);
-  if (error) throw cannot("make the directory", fs::path(location.root).parent_path(), error.value());
-  if (mkdir(location.root, 0700) != 0 && errno != EEXIST) throw cannot("make the directory", location.root, errno);
-  if (!is_private_directory(location.root)) throw Failure(why_unusable(HooksState::not_private, location));
-}
-
-BuildLock::BuildLock(const HooksLocation& location, const std::function<void()>& must_wait) {
-  const std::string path = std::string(location.root) + "/." + location.key + ".lock";
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor_ < 0) throw cannot("open", path, errno);
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  if (errno == EWOULDBLOCK) {
-    must_wait();
-    while (flock(descriptor_, LOCK_EX) != 0) {
-      if (errno != EINTR) break;
-    }
-    return;
+std::string prepare_cache(HooksLocation& location) {
+  std::string why = "there is no home directory";
+  if (location.root[0] != '\0') {
+    const int error = make_cache(location.root);
+    if (error == 0 && !is_private_directory(location.root)) throw Failure(why_not_private(location.root));
+    if (error == 0) return {};
+    if (!is_no_place_to_write(error)) throw cannot("make the directory", location.root, error);
+    why = "the cache " + std::string(location.root) + " cannot be written (" + std::strerror(error) + ")";
   }
-  const int error = errno;
-  close(descriptor_);
-  throw cannot("lock", path, error);
+  char temporary[kCachePathSize];
+  if (!find_temporary_root(temporary, sizeof temporary)) throw Failure(why);
+  const int error = make_cache(temporary);
+  if (error != 0) throw Failure(why + ", nor can " + temporary + " (" + std::strerror(error) + "): set XDG_CACHE_HOME");
+  if (!is_private_directory(temporary)) throw Failure(why + "; " + why_not_private(temporary));
+  look_in_cache(temporary, &location);
+  return why + ": the hooks are kept in " + temporary;
 }
 
-// The file stays: another process may have it open already and wait for it.
-BuildLock::~BuildLock() {
-  close(descriptor_);
-}
-
-Staging::Staging(const HooksLocation& location) : final_(location.directory) {
-  const std::string prefix = std::string(kStagingPrefix) + location.key;
-  std::error_code error;
-  // Whoever made an earlier one is dead: the lock is ours.
-  for (const fs::directory_entry& entry : fs::directory_iterator(location.root, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) fs::remove_all(entry.path(), error);
-  }
-  path_ = fs::path(location.root) / (prefix + "." + std::to_string(getpid()));
-  if (mkdir(path_.c_str(), 0700) != 0) throw cannot("make the directory", path_, errno);
+Staging::Staging(const HooksLocation& location)
+    : root_(location.root), final_(location.directory), owner_(Owner::current().text()) {
+  remove_left_folders(root_, location.key);
+  const fs::path path = root_ / (std::string(kStagingPrefix) + location.key + "." + owner_);
+  if (mkdir(path.c_str(), 0700) != 0) throw cannot("make the directory", path, errno);
+  path_ = path;
+  heartbeat_ = std::make_unique<Heartbeat>(path_);
 }
 
 Staging::~Staging() {
+  heartbeat_.reset();
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
+// A directory that has files is no target of a rename. Processes that have loaded from what was there keep what they
+// have mapped.
 void Staging::publish() {
-  // A folder that is there already (--force) changes places with the new one; processes that have loaded from it keep
-  // what they have mapped.
-  if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != ENOENT) {
-    std::error_code ignored;
-    fs::remove_all(final_, ignored);
+  constexpr int kTries = 5;
+  for (int i = 0; i < kTries; ++i) {
+    if (rename(path_.c_str(), final_.c_str()) == 0) {
+      heartbeat_.reset();
+      path_.clear();
+      return;
+    }
+    if (errno != ENOTEMPTY && errno != EEXIST) break;
+    // Where the file system can exchange the two there is no moment without hooks; what was there goes with this
+    // object.
+    if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0) return;
+    set_aside();
   }
-  if (rename(path_.c_str(), final_.c_str()) != 0) throw cannot("rename " + path_.string() + " to", final_, errno);
-  path_.clear();
+  throw cannot("rename " + path_.string() + " to", final_, errno);
+}
+
+void Staging::set_aside() {
+  const fs::path aside = root_ / (kAsidePrefix + final_.filename().string() + "." + owner_);
+  if (rename(final_.c_str(), aside.c_str()) != 0) return;
+  std::error_code ignored;
+  fs::remove_all(aside, ignored);
 }
 
 void Staging::publish_file(const char* name) {

@@ -14,6 +14,7 @@
 #include "launch/command_line.h"
 #include "launch/fail_on.h"
 #include "launch/help.h"
+#include "launch/hooks.h"
 #include "launch/installation.h"
 #include "launch/jobs.h"
 #include "launch/messages.h"
@@ -50,7 +51,8 @@ class CommandLine {
     app_.require_subcommand(0, 1);
     app_.formatter(std::make_shared<HelpFormatter>());
     app_.set_help_flag("-h,--help", "print this help and exit");
-    app_.set_version_flag("--version", kVersion, kVersionHelp);
+    app_.set_version_flag(
+        "--version", [] { return std::string(kVersion) + "\n" + describe_hooks(); }, kVersionHelp);
     add_run();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_build();

@@ -16,13 +16,13 @@
 #include <random>
 #include <set>
 
-#include "launch/build.h"
-#include "launch/elf_file.h"
 #include "launch/kernel_log.h"
 #include "launch/messages.h"
 #include "launch/oom_kills.h"
+#include "launch/run_hooks.h"
 #include "launch/supervise.h"
 #include "launch/target_python.h"
+#include "preload/elf_file.h"
 #include "report/collect.h"
 #include "report/runs.h"
 #include "report/style.h"
@@ -63,22 +63,6 @@ std::set<fs::path> traces_in(const fs::path& directory) {
   return found;
 }
 
-// The first run with a torch compiles the hooks for it. Whatever goes wrong, the command itself can run.
-void build_hooks_first(const Installation& installation, const std::vector<std::string>& command, bool simulation,
-                       bool quiet) {
-  const std::optional<std::string> python = find_python(command);
-  if (!python) return;
-  const ProbeResult probed = probe_torch(*python);
-  if (!probed.torch) return;  // a program without torch needs no hooks
-  try {
-    ensure_hooks(installation, *probed.torch, {simulation, false, quiet});
-  } catch (const Failure& failure) {
-    if (!quiet) warn(failure.what());
-  } catch (const fs::filesystem_error& failure) {
-    if (!quiet) warn(failure.what());
-  }
-}
-
 bool is_inside_another_run(const Installation& installation) {
   pid_t pid = getppid();
   while (pid > 1) {
@@ -109,17 +93,18 @@ std::string why_not_preloaded(const std::vector<std::string>& command) {
   if (stat(program->c_str(), &status) == 0 && (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) {
     return *program + " is a set-user-ID program of another user";
   }
-  return ElfFile(*program).is_static_program() ? *program + " is statically linked" : std::string();
+  return ElfFile(program->c_str()).is_static_program() ? *program + " is statically linked" : std::string();
 }
 
 // A program that is linked to AddressSanitizer's library refuses to start when another library comes before it.
 std::string preload_before_ours(const std::vector<std::string>& command, std::string existing) {
   const std::optional<std::string> program = find_program(command[0]);
   if (!program) return existing;
-  for (const std::string& library : ElfFile(*program).needed_libraries()) {
+  ElfFile(program->c_str()).any_needed([&](const char* library) {
     const bool there = existing.find("libasan.so") != std::string::npos;
-    if (library.starts_with("libasan.so") && !there) existing.insert(0, library + ":");
-  }
+    if (std::string_view(library).starts_with("libasan.so") && !there) existing.insert(0, std::string(library) + ":");
+    return false;
+  });
   return existing;
 }
 
@@ -128,6 +113,7 @@ struct Traced {
   std::string run;
   std::set<fs::path> before;  // traces of earlier runs
   std::optional<std::uint64_t> oom_kills;
+  std::string untraceable;  // why the command itself cannot be traced
   KernelLog kernel_log{};
 };
 
@@ -161,8 +147,9 @@ int after_the_run(const RunRequest& request, Traced& traced, const Ending& endin
   tell_ends(ending, traced, made);
   for (const fs::path& trace : made) trace::give_back_unused(trace.c_str());
   if (made.empty()) {
-    const std::string why = quiet || isatty(STDERR_FILENO) == 0 ? "" : why_not_preloaded(request.command);
-    if (!why.empty()) say("nothing was traced: " + why);
+    std::string why = traced.untraceable;
+    if (why.empty() && isatty(STDERR_FILENO) != 0) why = why_not_preloaded(request.command);
+    if (!why.empty() && !quiet) say("nothing was traced: " + why);
     return status;
   }
   const bool judged = status == 0 && request.fail_on;
@@ -192,19 +179,33 @@ bool suppressions_are_right(const std::string& path) {
   return file.complaints.empty();
 }
 
-// Sets the environment up for devsan; false when it cannot work, which was then said.
-bool prepare(const RunRequest& request, const Installation& installation, const trace::ParsedOptions& merged,
-             Environment& environment) {
+enum class Start {
+  refused,   // which was said
+  untraced,  // devsan is switched off
+  traced,
+};
+
+// Sets the environment up for devsan.
+Start prepare(const RunRequest& request, const Installation& installation, trace::ParsedOptions& merged,
+              Environment& environment, std::string& untraceable) {
   const bool quiet = merged.options.quiet;
   for (const std::string& complaint : merged.complaints) {
     if (!quiet) warn("DEVSAN_OPTIONS: " + complaint);
   }
+  if (merged.options.enabled) {
+    const bool simulated = request.flags.sim.value_or(0) > 0;
+    const HooksForRun hooks = prepare_hooks(installation, request.command, merged.options, simulated);
+    if (!hooks.refusal.empty()) {
+      say("run: --sim cannot be had: " + hooks.refusal);
+      return Start::refused;
+    }
+    untraceable = hooks.untraceable;
+    if (!hooks.told.empty()) merged.options.told = hooks.told;
+  }
   environment.set("DEVSAN_OPTIONS", trace::format_options(merged.options));
   const std::string others = preload_before_ours(request.command, environment.get("LD_PRELOAD").value_or(""));
   environment.set("LD_PRELOAD", merge_preload(others, preload_name(installation.library)));
-  if (!merged.options.enabled) return false;
-  if (merged.options.hooks.empty()) build_hooks_first(installation, request.command, merged.options.sim > 0, quiet);
-  return true;
+  return merged.options.enabled ? Start::traced : Start::untraced;
 }
 
 }  // namespace
@@ -214,7 +215,8 @@ int run_command(const RunRequest& request) {
   const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
   trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
   if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
-  bool traced = false;
+  Start start = Start::untraced;
+  std::string untraceable;
   bool nested = false;
   try {
     const Installation installation = find_installation();
@@ -222,11 +224,12 @@ int run_command(const RunRequest& request) {
     const bool inside = is_inside_another_run(installation);
     nested = inside && trace::parse_options(given).options.out == merged.options.out;
     if (merged.options.run.empty() || (inside && !nested)) merged.options.run = new_run();
-    traced = prepare(request, installation, merged, environment);
+    start = prepare(request, installation, merged, environment, untraceable);
   } catch (const Failure& failure) {
     if (!merged.options.quiet) warn(failure.what());
   }
-  Traced where{merged.options.out, merged.options.run, traces_in(merged.options.out), oom_kills()};
+  if (start == Start::refused) return kUsageStatus;
+  Traced where{merged.options.out, merged.options.run, traces_in(merged.options.out), oom_kills(), untraceable};
   const Ending ending = supervise(request.command, environment);
   // Whoever read our stderr may be gone; that must not change how the run ended.
   signal(SIGPIPE, SIG_IGN);
@@ -235,7 +238,7 @@ int run_command(const RunRequest& request) {
     say(shell_message(request.command[0], ending.start_error));
     return status;
   }
-  return traced ? after_the_run(request, where, ending, merged.options.quiet || nested) : status;
+  return start == Start::traced ? after_the_run(request, where, ending, merged.options.quiet || nested) : status;
 }
 
 }  // namespace devsan::launch

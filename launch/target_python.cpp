@@ -70,19 +70,19 @@ std::optional<std::string> python_of_pip_trick(std::string_view text) {
   return is_python_name(path) ? std::optional(path) : std::nullopt;
 }
 
-std::optional<std::string> python_of_words(const std::vector<std::string>& words) {
-  if (words.empty()) return std::nullopt;
-  if (is_python_name(words[0])) return find_program(words[0]);
-  if (base_name(words[0]) == "env") {
-    const std::optional<std::string> started = program_of_env(words);
-    if (started && is_python_name(*started)) return find_program(*started);
-    if (started) return python_of_words({*started});
-    return std::nullopt;
-  }
-  const std::optional<std::string> file = find_program(words[0]);
+std::optional<std::string> python_of_file(const std::string& name) {
+  const std::optional<std::string> file = find_program(name);
   if (!file) return std::nullopt;
   const std::optional<std::string> named = python_of_script(head_of(*file));
   return named ? find_program(*named) : std::nullopt;
+}
+
+std::optional<std::string> python_of_words(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  if (is_python_name(words[0])) return find_program(words[0]);
+  if (base_name(words[0]) != "env") return python_of_file(words[0]);
+  const std::optional<std::string> started = program_of_env(words);
+  return started ? python_of_words({*started}) : std::nullopt;
 }
 
 }  // namespace
@@ -131,6 +131,19 @@ std::optional<std::string> find_python(const std::vector<std::string>& command) 
     if (std::optional<std::string> found = find_program(command[i])) return found;
   }
   return find_program("python3");
+}
+
+std::optional<CertainPython> find_certain_python(const std::vector<std::string>& command) {
+  if (command.empty()) return std::nullopt;
+  // Options and assignments may change what `env` finds.
+  const std::size_t first = base_name(command[0]) == "env" && command.size() > 1 ? 1 : 0;
+  if (is_python_name(command[first])) {
+    const std::optional<std::string> python = find_program(command[first]);
+    return python ? std::optional(CertainPython{*python, false}) : std::nullopt;
+  }
+  if (std::any_of(command.begin(), command.end(), is_python_name)) return std::nullopt;
+  const std::optional<std::string> python = python_of_file(command[first]);
+  return python ? std::optional(CertainPython{*python, true}) : std::nullopt;
 }
 
 }  // namespace devsan::launch

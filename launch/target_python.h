@@ -13,6 +13,15 @@ namespace devsan::launch {
 // else `python3`. An absolute path; none where there is no such program.
 std::optional<std::string> find_python(const std::vector<std::string>& command);
 
+struct CertainPython {
+  std::string path;
+  bool by_script;  // the first line of the command's file names it
+};
+
+// The Python that a command certainly runs. None for what starts others (`bash`, `timeout`, `env NAME=value`), and
+// where a further word is a Python's name (`conda run python`).
+std::optional<CertainPython> find_certain_python(const std::vector<std::string>& command);
+
 // The file that a command's name means: itself where it has a slash, else the first one in PATH.
 std::optional<std::string> find_program(std::string_view name);
 

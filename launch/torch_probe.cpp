@@ -4,8 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "launch/elf_file.h"
 #include "launch/jobs.h"
+#include "preload/hooks_cache.h"
+#include "preload/torch_identity.h"
 
 namespace devsan::launch {
 namespace {
@@ -18,16 +19,9 @@ import importlib.util, os, platform, sys, sysconfig
 sys.path[:] = [entry for entry in sys.path if entry]
 spec = importlib.util.find_spec("torch")
 found = os.path.dirname(spec.origin) if spec and spec.origin else ""
-version = ""
-try:
-    with open(os.path.join(found, "version.py"), encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("__version__"):
-                version = line.split("=")[1].strip().strip("'\"")
-except OSError:
-    pass
 free_threaded = "1" if sysconfig.get_config_var("Py_GIL_DISABLED") else "0"
-fields = [platform.python_implementation(), free_threaded, os.path.abspath(found) if found else "", version]
+musl = "1" if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "") else "0"
+fields = [platform.python_implementation(), free_threaded, musl, os.path.abspath(found) if found else ""]
 os.write(1, b"\n\x01devsan\x00" + b"\x00".join(os.fsencode(field) for field in fields) + b"\x00\n")
 )";
 
@@ -53,44 +47,46 @@ std::string last_line(std::string text) {
   return start == std::string::npos ? text : text.substr(start + 1);
 }
 
-ProbeResult no_python(const std::string& python, const std::string& why) {
-  return {std::nullopt, false, python + " is not a Python interpreter that works" + (why.empty() ? "" : ": " + why)};
+ProbeResult nothing(Probed what, const std::string& reason) {
+  return {what, std::nullopt, reason};
+}
+
+ProbeResult no_answer(const std::string& python, const std::string& why) {
+  return nothing(Probed::no_answer, python + " is not a Python interpreter that works" + (why.empty() ? "" : ": " + why));
 }
 
 }  // namespace
 
-bool uses_cxx11_abi(const fs::path& libc10) {
-  // c10::Error's constructors take a std::string in every torch; its type shows in the mangled name.
-  const std::string names = ElfFile(libc10).symbol_names();
-  constexpr std::string_view kConstructor = "_ZN3c105ErrorC";
-  bool seen = false;
-  for (std::size_t at = names.find(kConstructor); at != std::string::npos; at = names.find(kConstructor, at + 1)) {
-    seen = true;
-    const std::string_view name(names.c_str() + at);
-    if (name.find("__cxx1112basic_string") != std::string_view::npos) return true;
-  }
-  return !seen;
-}
-
 ProbeResult probe_torch(const std::string& python) {
   const Captured answer = capture({python, "-c", kProbe});
-  if (answer.start_error != 0) return no_python(python, std::strerror(answer.start_error));
+  if (answer.start_error != 0) return no_answer(python, std::strerror(answer.start_error));
   const std::vector<std::string> fields = fields_of(answer.output);
-  if (fields.size() != 4) return no_python(python, last_line(answer.errors));
-  if (fields[0] != "CPython") return {std::nullopt, true, python + " is " + fields[0] + "; devsan needs CPython"};
+  if (fields.size() != 4) return no_answer(python, last_line(answer.errors));
+  if (fields[0] != "CPython")
+    return nothing(Probed::other_python, python + " is " + fields[0] + "; devsan needs CPython");
   if (fields[1] == "1")
-    return {std::nullopt, true, python + " is a free-threaded Python, which devsan does not support"};
-  if (fields[2].empty()) return {std::nullopt, true, python + " has no torch"};
+    return nothing(Probed::other_python, python + " is a free-threaded Python, which devsan does not support");
+  if (fields[2] == "1") return nothing(Probed::other_python, python + " is linked with musl; devsan needs glibc");
+  if (fields[3].empty()) return nothing(Probed::no_torch, python + " has no torch");
   Torch torch;
   torch.python = python;
-  torch.directory = fields[2];
-  torch.version = fields[3];
+  torch.directory = fields[3];
   std::error_code error;
   if (!fs::exists(torch.library(), error)) {
-    return {std::nullopt, true, "the torch of " + python + " is incomplete: there is no " + torch.library().string()};
+    return nothing(Probed::no_torch, "the torch of " + python + " is incomplete: there is no " + torch.library().string());
   }
-  torch.cxx11_abi = uses_cxx11_abi(torch.libraries() / "libc10.so");
-  return {torch, true, {}};
+  const TorchIdentity identity = identify_torch(torch.library().c_str());
+  torch.version = identity.version.view();
+  if (is_older(torch.version.c_str(), kOldestTorchMajor, kOldestTorchMinor)) {
+    return nothing(Probed::other_torch, "torch " + torch.version + " of " + python +
+                                            " is too old: " + std::to_string(kOldestTorchMajor) + "." +
+                                            std::to_string(kOldestTorchMinor) + " or later is needed");
+  }
+  if (identity.abi == CxxAbi::none || identity.abi == CxxAbi::unknown) {
+    return nothing(Probed::other_torch, "the torch of " + python + " does not tell its C++ ABI (libc10.so)");
+  }
+  torch.cxx11_abi = identity.abi == CxxAbi::cxx11;
+  return {Probed::torch, torch};
 }
 
 }  // namespace devsan::launch

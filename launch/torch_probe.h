@@ -18,15 +18,20 @@ struct Torch {
   std::filesystem::path include() const { return directory / "include"; }
 };
 
+enum class Probed {
+  no_answer,     // it is no Python that works
+  other_python,  // one that devsan cannot serve
+  no_torch,
+  other_torch,  // one that devsan cannot serve
+  torch,
+};
+
 struct ProbeResult {
+  Probed what;
   std::optional<Torch> torch;
-  bool is_python = true;  // false when the program could not even answer
-  std::string reason;     // one sentence, when there is no torch
+  std::string reason{};  // one sentence, when there is no torch that devsan can serve
 };
 
 ProbeResult probe_torch(const std::string& python);
-
-// Whether the functions of an ELF library take the C++11 std::string, told by the names it exports.
-bool uses_cxx11_abi(const std::filesystem::path& libc10);
 
 }  // namespace devsan::launch

@@ -1,5 +1,6 @@
 #include "preload/elf_image.h"
 
+#include "preload/elf_hash.h"
 #include "trace/fixed_text.h"
 
 namespace devsan {
@@ -7,12 +8,6 @@ namespace {
 
 constexpr ElfW(Half) kHiddenVersion = 0x8000;  // in DT_VERSYM: not the default version of its symbol
 constexpr ElfW(Half) kFirstNamedVersion = 2;   // 0 is local to the object, 1 its base version
-
-std::uint32_t gnu_hash_of(const char* name) noexcept {
-  std::uint32_t hash = 5381;
-  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
-  return hash;
-}
 
 std::uint32_t sysv_hash_of(const char* name) noexcept {
   std::uint32_t hash = 0;

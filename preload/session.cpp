@@ -15,9 +15,11 @@
 #include "preload/cuda_calls.h"
 #include "preload/cuda_telling.h"
 #include "preload/cuda_wrappers.h"
-#include "preload/hooks_cache.h"
+#include "preload/hooks_choice.h"
+#include "preload/hooks_fit.h"
 #include "preload/interpreter.h"
 #include "preload/out_directory.h"
+#include "preload/own_folder.h"
 #include "preload/pinned_bytes.h"
 #include "preload/plt_patcher.h"
 #include "preload/process_suppressions.h"
@@ -131,9 +133,13 @@ class Start {
 
  private:
   // Once for a run: a child of a process that said it does not repeat it.
+  void tell(const char* sentence) const noexcept {
+    g_recorder.add_notice(sentence);
+    if (!ancestry_.another_started && !told_already_) say(sentence);
+  }
+
   bool fail(const Message& message) const noexcept {
-    g_recorder.add_notice(message.view());
-    if (!ancestry_.another_started) say(message.c_str());
+    tell(message.c_str());
     return false;
   }
 
@@ -164,14 +170,35 @@ class Start {
       hooks_directory_.append(options_.hooks);
       return libraries_are_there();
     }
-    HooksLocation location;
+    HooksChoice choice;
+    told_already_ = make_cache_key(torch_.library.c_str(), &choice.cache) && options_.told == choice.cache.key;
+    const Complaints complaints{[](const char* sentence, void* start) { static_cast<Start*>(start)->tell(sentence); },
+                                this};
+    choose_hooks(torch_.library.c_str(), own_folder().c_str(), complaints, &choice);
+    if (choice.place == HooksPlace::none) return fail_without_hooks(choice);
+    told_already_ = false;
+    hooks_directory_ = choice.directory;
+    return libraries_are_there();
+  }
+
+  bool fail_without_hooks(const HooksChoice& choice) const noexcept {
     Message message;
-    switch (locate_hooks(torch_.library.c_str(), &location)) {
+    if (choice.torch_is_too_old) {
+      message.append("torch ").append(choice.torch.version.view()).append(" is too old: ");
+      message.append_number(kOldestTorchMajor)
+          .append(".")
+          .append_number(kOldestTorchMinor)
+          .append(" or later is needed");
+      return fail_to_load(message);
+    }
+    if (choice.torch.abi == CxxAbi::unknown) {
+      message.append("the torch at ").append(parent_path(torch_.library.c_str(), 2).view());
+      return fail_to_load(message.append(" does not tell its C++ ABI"));
+    }
+    switch (choice.cached) {
       case HooksState::ready:
-        hooks_directory_.append(location.directory);
-        return libraries_are_there();
       case HooksState::missing:
-        return fail_without_hooks();
+        return fail_with_missing_hooks();
       case HooksState::no_home:
         message.append("no home directory to look for hooks in");
         break;
@@ -179,7 +206,8 @@ class Start {
         message.append("no build-id in ").append(torch_.library.view());
         break;
       case HooksState::not_private:
-        message.append(location.directory).append(" or the folder above it can be written by other users");
+        message.append(choice.cache.directory).append(" or the folder above it belongs to another user or can be ");
+        message.append("written by other users");
         break;
     }
     return fail_to_load(message);
@@ -197,7 +225,7 @@ class Start {
     return fail_to_load(message.append(hooks_directory_.view()).append("/").append(kHooksLibrary));
   }
 
-  bool fail_without_hooks() const noexcept {
+  bool fail_with_missing_hooks() const noexcept {
     Message message("no hooks for the torch at ");
     message.append(parent_path(torch_.library.c_str(), 2).view()).append("; build them with: devsan build");
     if (interpreter_.present) message.append(" --python ").append(python_executable().view());
@@ -238,9 +266,7 @@ class Start {
   void read_suppressions() const noexcept {
     for (const std::string& complaint : load_suppressions(options_.suppressions)) {
       Message message("suppressions: ");
-      message.append(complaint);
-      g_recorder.add_notice(message.view());
-      if (!ancestry_.another_started) say(message.c_str());
+      tell(message.append(complaint).c_str());
     }
     record_suppressions(&g_recorder);
   }
@@ -301,6 +327,7 @@ class Start {
   Interpreter interpreter_;
   Ancestry ancestry_;
   FixedText<kCachePathSize> hooks_directory_;
+  bool told_already_ = false;  // by `devsan run`, about the hooks for this torch
 };
 
 }  // namespace

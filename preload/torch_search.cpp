@@ -107,13 +107,4 @@ bool leads_to_torch(const void* handle) noexcept {
   return search.found;
 }
 
-FixedText<4096> parent_path(const char* path, int levels) noexcept {
-  std::string_view text = path;
-  for (int i = 0; i < levels; ++i) {
-    const std::size_t slash = text.rfind('/');
-    text = slash == std::string_view::npos ? std::string_view() : text.substr(0, slash);
-  }
-  return FixedText<4096>(text);
-}
-
 }  // namespace devsan

@@ -30,7 +30,4 @@ TorchSighting look_for_torch(const void* code) noexcept;
 // Whether `handle` is of an object that is linked with torch, be it by way of others. False for the special handles.
 bool leads_to_torch(const void* handle) noexcept;
 
-// The directory of `path`, without its last `levels` parts.
-FixedText<4096> parent_path(const char* path, int levels) noexcept;
-
 }  // namespace devsan

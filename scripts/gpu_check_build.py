@@ -117,7 +117,7 @@ def install(check):
         how = "built here"
         build_with_cmake(check)
     done = check.run([check.devsan, "--version"], 20)
-    return done.returncode == 0, f"{done.stdout.strip()}, {how}" if done.returncode == 0 else first_error(done.stderr)
+    return done.returncode == 0, f"{done.stdout.splitlines()[0]}, {how}" if done.returncode == 0 else first_error(done.stderr)
 
 
 def take_cache(folder, cache):

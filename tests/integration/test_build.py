@@ -142,7 +142,7 @@ def test_where_the_archive_is_of_another_abi_its_sources_are_compiled(build):
 
 
 def test_for_a_torch_too_old_to_be_simulated_the_hooks_are_built_alone(build):
-    (build.torch / "version.py").write_text("__version__ = '2.4.1+cu121'\n")
+    (build.torch / "version.py").write_text("__version__ = '2.7.1+cu128'\n")
     done = build("--sim")
     assert done.returncode == 0, done.stderr_text
     assert [p.name for p in pathlib.Path(done.stdout_text.strip()).iterdir()] == ["libdevsan_torch.so"]

@@ -163,6 +163,24 @@ def test_a_cache_that_others_can_write_is_refused(preload, toys):
     assert run.stderr.count("\n") == 1 and "can be written by other users" in run.stderr
 
 
+def test_a_torch_that_does_not_tell_its_abi_is_told_of_and_the_program_runs(preload, toys):
+    torch = toys.shared("unmarked/lib/libtorch_cpu.so", "torch.c", "-Wl,-soname,libtorch_cpu.so", "-Wl,--build-id").parent
+    toys.shared("unmarked/lib/libc10.so", "torch.c")
+    program = toys.build("unmarked-linked", "linked.c", f"-L{torch}", "-ltorch_cpu", f"-Wl,-rpath,{torch}")
+    run = preload.run(program, "op", options=None, env={"XDG_CACHE_HOME": str(preload.folder)})
+    assert tuple(run) == (0, "op: 1\n", f"devsan: the torch at {torch.parent} does not tell its C++ ABI; "
+                                        "the program runs without devsan\n")
+
+
+def test_a_torch_that_is_too_old_is_told_of_and_the_program_runs(preload, toys):
+    torch = toys.shared("old/lib/libtorch_cpu.so", "torch.c", "-Wl,-soname,libtorch_cpu.so", "-Wl,--build-id").parent
+    (torch.parent / "version.py").write_text("__version__ = '2.5.1'\n")
+    program = toys.build("old-linked", "linked.c", f"-L{torch}", "-ltorch_cpu", f"-Wl,-rpath,{torch}")
+    run = preload.run(program, "op", options=None, env={"XDG_CACHE_HOME": str(preload.folder)})
+    assert tuple(run) == (0, "op: 1\n", "devsan: torch 2.5.1 is too old: 2.6 or later is needed; "
+                                        "the program runs without devsan\n")
+
+
 def test_a_directory_that_cannot_be_made_is_said_once_and_the_program_runs(preload, toys):
     (preload.folder / "file").write_text("in the way")
     run = preload.run(toys.linked, "op", "self", "exit", options=[f'out="{preload.folder}/file/out"'])

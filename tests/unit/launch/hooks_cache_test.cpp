@@ -2,10 +2,12 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "launch/cache.h"
@@ -138,8 +140,73 @@ TEST_CASE("a folder is published in one step, and leaves nothing when it is not"
     CHECK(found == content);
   }
   CHECK(entries() == 1);
+}
 
-  fs::create_directory(directory.path() / ".building-key.1");  // of a builder that was killed
+TEST_CASE("folders of builders that are gone are removed, those of others are left alone") {
+  const TemporaryDirectory directory;
+  HooksLocation location{};
+  directory.path().string().copy(location.root, sizeof location.root - 1);
+  std::string("key").copy(location.key, sizeof location.key - 1);
+  launch::Owner killed = launch::Owner::current();
+  killed.start += 1;
+  launch::Owner elsewhere = killed;
+  elsewhere.machine = "another";
+  for (const char* kind : {".building-", ".replaced-"}) {
+    for (const launch::Owner& owner : {killed, elsewhere}) {
+      fs::create_directory(directory.path() / (kind + std::string("key.") + owner.text()));
+    }
+  }
+  fs::create_directory(directory.path() / (".building-another." + killed.text()));
   { const launch::Staging next(location); }
-  CHECK(entries() == 1);
+  std::set<std::string> left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory.path())) {
+    left.insert(entry.path().filename().string());
+  }
+  CHECK(left == std::set<std::string>{".building-key." + elsewhere.text(), ".replaced-key." + elsewhere.text(),
+                                      ".building-another." + killed.text()});
+}
+
+TEST_CASE("of two that publish at once one good result stays") {
+  const TemporaryDirectory directory;
+  HooksLocation location{};
+  directory.path().string().copy(location.root, sizeof location.root - 1);
+  std::string("key").copy(location.key, sizeof location.key - 1);
+  (directory.path() / "key").string().copy(location.directory, sizeof location.directory - 1);
+  {
+    launch::Staging one(location);
+    launch::Staging other(location);
+    CHECK(one.path() != other.path());
+    for (launch::Staging* staging : {&one, &other}) std::ofstream(staging->path() / kHooksLibrary) << "whole";
+    one.publish();
+    other.publish();
+  }
+  CHECK(fs::exists(directory.path() / "key" / kHooksLibrary));
+  CHECK(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("where the user's cache cannot be made the temporary one is taken, and that is told") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("file", "in the way");
+  const ScopedVariable temporary("TMPDIR", directory.path().c_str());
+  const fs::path root = directory.path() / ("devsan-" + std::to_string(geteuid()));
+  HooksLocation location{};
+  std::string("key").copy(location.key, sizeof location.key - 1);
+  SECTION("a file is in its place") {
+    (file + "/devsan").copy(location.root, sizeof location.root - 1);
+  }
+  SECTION("there is no home") {}
+  CHECK_THAT(launch::prepare_cache(location), Catch::Contains(root.string()));
+  CHECK(location.root == root.string());
+  CHECK(location.directory == (root / "key").string());
+  CHECK(is_private_directory(root.c_str()));
+}
+
+TEST_CASE("a temporary cache that others could write is refused") {
+  const TemporaryDirectory directory;
+  const ScopedVariable temporary("TMPDIR", directory.path().c_str());
+  const fs::path root = directory.path() / ("devsan-" + std::to_string(geteuid()));
+  fs::create_directory(root);
+  fs::permissions(root, fs::perms::all);
+  HooksLocation location{};
+  CHECK_THROWS_WITH(launch::prepare_cache(location), Catch::Contains("refused"));
 }

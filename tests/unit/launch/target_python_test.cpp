@@ -68,3 +68,37 @@ TEST_CASE("a machine without Python has none to offer") {
   CHECK_FALSE(find_python({"ls"}));
   CHECK_FALSE(find_program(""));
 }
+
+TEST_CASE("the Python of a command is certain where nothing else decides it") {
+  const TemporaryDirectory directory;
+  const std::string python = directory.write("python3", "", true);
+  const std::string script = directory.write("torchrun", "#!" + python + "\n", true);
+  directory.write("launch", "#!/usr/bin/env python3\n", true);
+  directory.write("timeout", "", true);
+  directory.write("run.sh", "#!/bin/sh\n", true);
+  directory.write("env", "", true);
+  const ScopedVariable variable("PATH", directory.path().c_str());
+
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"python3", "x.py"}, {python}, {"env", "python3", "x.py"}}) {
+    REQUIRE(find_certain_python(command));
+    CHECK(find_certain_python(command)->path == python);
+    CHECK_FALSE(find_certain_python(command)->by_script);
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"torchrun", "x.py"}, {script}, {"launch"}, {"env", "torchrun"}}) {
+    REQUIRE(find_certain_python(command));
+    CHECK(find_certain_python(command)->path == python);
+    CHECK(find_certain_python(command)->by_script);
+  }
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"run.sh"},
+                                                  {"timeout", "60", "python3", "x.py"},
+                                                  {"env", "A=1", "python3"},
+                                                  {"env", "-i", "python3"},
+                                                  {"launch", "run", "python3", "x.py"},
+                                                  {"nothing"},
+                                                  {"env"},
+                                                  {}}) {
+    CHECK_FALSE(find_certain_python(command));
+  }
+}
