@@ -9,6 +9,7 @@
 #include "launch/cache.h"
 #include "launch/capacity.h"
 #include "launch/compile.h"
+#include "launch/exchange_file.h"
 #include "launch/hooks.h"
 #include "launch/messages.h"
 #include "launch/target_python.h"
@@ -102,6 +103,28 @@ Torch torch_of(const std::string& named) {
   return *probed.torch;
 }
 
+std::string cache_key(const Torch& torch) {
+  HooksLocation location{};
+  if (!make_cache_key(torch.library().c_str(), &location)) {
+    throw Failure(why_unusable(HooksState::no_build_id, location));
+  }
+  return location.key;
+}
+
+fs::path import_hooks(const Torch& torch, const BuildFlags& flags) {
+  const ExchangeFile file = read_exchange_file(flags.import_file);
+  if (file.key != cache_key(torch)) {
+    throw Failure(flags.import_file + " holds hooks of another devsan or for another torch (" + file.torch +
+                  "), not for torch " + torch.version + " of " + torch.python);
+  }
+  const HooksLocation location = location_to_write(torch, flags.quiet);
+  const BuildLock lock(location, [] {});
+  Staging staging(location);
+  write_libraries(file, staging.path());
+  staging.publish();
+  return location.directory;
+}
+
 }  // namespace
 
 ProvidedHooks ensure_hooks(const Installation& installation, const Torch& torch, const Wanted& wanted) {
@@ -116,8 +139,13 @@ ProvidedHooks ensure_hooks(const Installation& installation, const Torch& torch,
 
 int build_command(const BuildFlags& flags) {
   const Torch torch = torch_of(flags.python.empty() ? "python3" : flags.python);
+  if (!flags.import_file.empty()) {
+    std::cout << import_hooks(torch, flags).string() << '\n';
+    return 0;
+  }
   const Wanted wanted = {flags.simulation, flags.force, flags.quiet};
   const fs::path directory = ensure_hooks(find_installation(), torch, wanted).directory;
+  if (!flags.export_file.empty()) write_exchange_file(flags.export_file, directory, cache_key(torch), torch.version);
   std::cout << directory.string() << '\n';
   return 0;
 }

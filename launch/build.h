@@ -12,6 +12,8 @@ namespace devsan::launch {
 struct BuildFlags {
   std::string python;       // path or name; empty for `python3`
   bool simulation = false;  // the simulated devices too
+  std::string export_file;  // to put them into; empty for none
+  std::string import_file;  // to take them from; empty for none
   bool force = false;
   bool quiet = false;
 };

@@ -245,8 +245,9 @@ std::vector<std::string> find_compiler() {
     if (const auto path = find_program(name)) return {*path};
   }
   throw Failure(
-      "the hooks have to be compiled once, and there is no C++ compiler: install g++ 11 or later, or clang++ 14 or "
-      "later (Debian, Ubuntu: apt install g++), or name one in CXX");
+      "there are no hooks for this torch, and no C++ compiler to make them: take a devsan wheel with a slot for it; or "
+      "install g++ 11 or clang++ 14 or later (apt install g++, conda install gxx, module load gcc; CXX names another); "
+      "or bring them from a machine with the same torch (devsan build --export FILE there, --import FILE here)");
 }
 
 bool can_be_simulated(const Torch& torch) {

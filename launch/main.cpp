@@ -114,6 +114,13 @@ class CommandLine {
         ->option_text("PY");
     build->add_flag("--sim", build_flags_.simulation, "also compile the simulated devices");
     build->add_flag("--force", build_flags_.force, "compile again even if the hooks are cached");
+    CLI::Option* to = build
+                          ->add_option("--export", build_flags_.export_file,
+                                       "write the hooks to a file, for machines with the same torch and no compiler")
+                          ->option_text("FILE");
+    build->add_option("--import", build_flags_.import_file, "read the hooks from such a file")
+        ->option_text("FILE")
+        ->excludes(to);
     build->add_flag("--quiet", build_flags_.quiet, "show no progress");
   }
 

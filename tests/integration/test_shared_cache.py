@@ -1,5 +1,5 @@
-"""The cache of hooks where several machines share it, where flock() fails and where it cannot be written. With the
-stand-ins of test_build.py for torch and the compiler."""
+"""The cache of hooks where several machines share it, where flock() fails and where it cannot be written; and hooks that
+are carried from one machine to another in a file. With the stand-ins of test_build.py for torch and the compiler."""
 
 import os
 import pathlib
@@ -148,6 +148,75 @@ def test_a_temporary_cache_of_another_user_is_refused(read_only_cache):
     assert (done.returncode, done.stdout_text) == (1, "")
     assert done.stderr_text.count("\n") == 1 and "refused" in done.stderr_text and str(kept) in done.stderr_text
     assert list(kept.iterdir()) == []
+
+
+# ---- devsan build --export and --import
+
+def export(build):
+    file = build.folder / "hooks.tar"
+    done = build("--sim", "--export", file)
+    assert done.returncode == 0, done.stderr_text
+    return file, pathlib.Path(done.stdout_text.strip())
+
+
+def without_compiler(build):
+    """The same torch on another machine."""
+    subprocess.run(["rm", "-r", build.cache], check=True)
+    build.env["CXX"] = "/no/such/compiler"
+
+
+def test_hooks_that_were_exported_serve_a_machine_without_a_compiler(build):
+    file, folder = export(build)
+    made = {path.name: path.read_bytes() for path in folder.iterdir()}
+    without_compiler(build)
+    done = build("--import", file)
+    assert (done.returncode, done.stdout_text, done.stderr_text) == (0, f"{folder}\n", "")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
+    assert build().stdout_text == f"{folder}\n"
+    names = subprocess.run(["tar", "-tf", file], capture_output=True, text=True, check=True).stdout.split()
+    assert names == ["devsan-hooks-export", "libdevsan_torch.so", "libdevsan_sim.so"]
+
+
+def check_import_refused(build, file, word):
+    done = build("--import", file)
+    assert (done.returncode, done.stdout_text) == (1, "")
+    assert done.stderr_text.count("\n") == 1 and word in done.stderr_text and str(file) in done.stderr_text
+    assert build.left() == []
+
+
+def test_an_export_for_another_torch_is_refused(build):
+    file, _ = export(build)
+    without_compiler(build)
+    make_library(build.torch / "lib/libtorch_cpu.so", ["another"])
+    check_import_refused(build, file, "another torch")
+
+
+def test_an_export_that_was_cut_off_is_refused(build):
+    file, _ = export(build)
+    without_compiler(build)
+    os.truncate(file, 2500)
+    check_import_refused(build, file, "damaged")
+
+
+@pytest.mark.parametrize("content", [b"", b"some text\n", bytes(4096)])
+def test_a_file_that_is_no_export_is_refused(build, content):
+    file = build.folder / "letter"
+    file.write_bytes(content)
+    check_import_refused(build, file, "was not written by devsan build --export")
+
+
+def test_export_and_import_exclude_each_other(build):
+    done = build("--export", "a", "--import", "b")
+    assert done.returncode == 2 and done.stderr_text.count("\n") == 1
+
+
+def test_without_a_compiler_one_line_names_the_remedies(build):
+    del build.env["CXX"]
+    build.env["PATH"] = str(build.folder)
+    done = build()
+    assert done.returncode == 1 and done.stderr_text.count("\n") == 1
+    for remedy in ("wheel", "apt install g++", "conda install gxx", "module load gcc", "--export FILE", "--import FILE"):
+        assert remedy in done.stderr_text
 
 
 # ---- torches that cannot be served
