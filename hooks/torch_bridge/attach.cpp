@@ -18,9 +18,11 @@
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/torch_bridge/boxed_call.h"
 #include "hooks/torch_bridge/host_access.h"
+#include "hooks/torch_bridge/layout_check.h"
 #include "hooks/torch_bridge/meeting.h"
 #include "hooks/torch_bridge/races.h"
 #include "hooks/torch_bridge/storage_release.h"
+#include "trace/fixed_text.h"
 
 namespace devsan::hooks {
 
@@ -90,6 +92,12 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
     const devsan::HostServices* host) {
   using namespace devsan::hooks;
   if (host->abi != devsan::kHooksAbi) return nullptr;
+  if (const char* what = wrongly_read_of_tensors()) {
+    devsan::FixedText<256> message;
+    message.append("these hooks do not fit this torch: ").append(what);
+    host->say(message.c_str());
+    return nullptr;
+  }
   if (!LargePage::make()) {
     host->say("no memory for what is remembered of tensors: nothing is recorded");
     return nullptr;
