@@ -30,18 +30,41 @@ struct Listing {
   std::vector<std::string> complaints;
 };
 
-std::vector<fs::path> traces_in(const fs::path& directory, std::vector<std::string>& complaints) {
-  std::error_code error;
-  std::vector<fs::path> found;
+struct Entries {
+  std::vector<fs::path> traces;
+  std::vector<fs::path> directories;
+};
+
+Entries entries_of(const fs::path& directory, std::error_code& error) {
+  Entries found;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == ".devsan") found.push_back(entry->path());
-  }
-  if (error) {
-    complaints.push_back(directory.string() + ": " + error.message());
-  } else if (found.empty()) {
-    complaints.push_back(directory.string() + ": no trace in this directory (rank<R>.<pid>.devsan)");
+    std::error_code ignored;
+    if (entry->path().extension() == ".devsan") {
+      found.traces.push_back(entry->path());
+    } else if (entry->is_directory(ignored)) {
+      found.directories.push_back(entry->path());
+    }
   }
   return found;
+}
+
+// Those in the directory. Where it has none, as `devsan-out` has none, those in the directories of runs in it.
+std::vector<fs::path> traces_in(const fs::path& directory, std::vector<std::string>& complaints) {
+  std::error_code error;
+  Entries found = entries_of(directory, error);
+  if (error) {
+    complaints.push_back(directory.string() + ": " + error.message());
+    return {};
+  }
+  if (!found.traces.empty()) return found.traces;
+  for (const fs::path& below : found.directories) {
+    const std::vector<fs::path> traces = entries_of(below, error).traces;  // one that cannot be read may be no run
+    found.traces.insert(found.traces.end(), traces.begin(), traces.end());
+  }
+  if (found.traces.empty()) {
+    complaints.push_back(directory.string() + ": no trace in this directory (rank<R>.<pid>.devsan)");
+  }
+  return found.traces;
 }
 
 void list_directory(const fs::path& directory, RunsRead runs, Listing& listing) {

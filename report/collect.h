@@ -43,8 +43,8 @@ struct Reading {
 
 enum class RunsRead { newest, all };
 
-// Reads files, and directories for the `*.devsan` files in them (not below them): of each directory those of its newest
-// run, or all.
+// Reads files, and directories for the `*.devsan` files in them, or in their directories where they have none of their
+// own: of each directory named those of its newest run, or all.
 Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr,
                     RunsRead runs = RunsRead::newest);
 

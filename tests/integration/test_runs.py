@@ -42,6 +42,15 @@ def test_view_says_how_many_earlier_runs_there_are_and_shows_them_when_asked(run
     assert "hidden" not in everything
 
 
+def test_view_of_the_directory_of_all_runs_shows_the_newest(run_python, devsan, tmp_path):
+    for name, program in (("a-mended", MENDED), ("b-broken", BROKEN)):
+        run_python(program, sim=1, out=tmp_path / "runs" / name)
+    (tmp_path / "runs/notes").mkdir()
+    shown = view(devsan, tmp_path / "runs")
+    assert shown.count("error[device-mismatch]") == 1 and "1 earlier run hidden, --all-runs shows them" in shown
+    assert "in 2 processes" in view(devsan, "--all-runs", tmp_path / "runs")
+
+
 def test_traces_that_are_named_are_shown_whatever_run_they_are_of(run_python, devsan, tmp_path):
     for program in (BROKEN, MENDED):
         run_python(program, sim=1, out=tmp_path / "out")
