@@ -135,7 +135,8 @@ def prepare(folder):
     zig = f"#!/bin/sh\nexec env {environment} {python} -m ziglang %s -target x86_64-linux-gnu.{GLIBC} \"$@\"\n"
     launcher = "ccache " if shutil.which("ccache") else ""
     # Paths of torch's headers stand in messages of its macros; without them equal sources give equal libraries.
-    cxx = (f'#!/bin/sh\nmap="-ffile-prefix-map=$DEVSAN_WHEEL_TORCH=torch"\ncase " $* " in\n  *" -c "*) exec {launcher}g++ "$map" "$@" ;;\n'
+    # A base directory of ccache's would make them relative, which the map does not know.
+    cxx = (f'#!/bin/sh\nexport CCACHE_BASEDIR=\nmap="-ffile-prefix-map=$DEVSAN_WHEEL_TORCH=torch"\ncase " $* " in\n  *" -c "*) exec {launcher}g++ "$map" "$@" ;;\n'
            f'  *) exec gcc "$DEVSAN_WHEEL_COMPAT" "$@" -L{folder}/stubs -lstdc++ -l:libstdc++.a -Wl,--exclude-libs,libstdc++.a {LIBRARIES} -s ;;\nesac\n')
     tools = Tools(folder, python, script(folder / "zig-cc", zig % "cc"), script(folder / "zig-c++", zig % "c++"),
                   folder / "stubs", script(folder / "g++-stubs", cxx), folder / "headers", folder / "log.txt")
