@@ -245,9 +245,9 @@ std::vector<std::string> find_compiler() {
     if (const auto path = find_program(name)) return {*path};
   }
   throw Failure(
-      "there are no hooks for this torch, and no C++ compiler to make them: take a devsan wheel with a slot for it; or "
-      "install g++ 11 or clang++ 14 or later (apt install g++, conda install gxx, module load gcc; CXX names another); "
-      "or bring them from a machine with the same torch (devsan build --export FILE there, --import FILE here)");
+      "no hooks for this torch, and no C++ compiler to build them: use a devsan wheel that has them, or install g++ 11 "
+      "or clang++ 14 or later (apt install g++, conda install gxx, module load gcc; CXX names another), or copy them "
+      "from a machine with the same torch (devsan build --export FILE there, --import FILE here)");
 }
 
 bool can_be_simulated(const Torch& torch) {

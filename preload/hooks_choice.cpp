@@ -84,7 +84,7 @@ class Search {
 
   bool pass_over(const FixedPath& directory, const char* why) const noexcept {
     FixedText<2 * kPathSize> sentence;
-    sentence.append("the hooks in ").append(directory.view()).append(" are passed over: ").append(why);
+    sentence.append("skipped the hooks in ").append(directory.view()).append(": ").append(why);
     complaints_.tell(sentence.c_str(), complaints_.context);
     return false;
   }
