@@ -34,13 +34,13 @@ void read_options(const CLI::App& app, std::vector<OptionText>& options, std::ve
   }
 }
 
-void write(const fs::path& path, const std::string& text) {
+void write_text(const fs::path& path, const std::string& text) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) throw Failure("cannot create " + path.parent_path().string() + ": " + error.message());
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text << std::flush;
-  if (!file) throw Failure("cannot write " + path.string() + ": " + std::strerror(errno));
+  if (!file) throw Failure("cannot write_text " + path.string() + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -59,10 +59,10 @@ Reference read_reference(const CLI::App& app, std::string version, ValueWords wo
 }
 
 void write_reference(const Reference& reference, const fs::path& share) {
-  write(share / "man/man1/devsan.1", man_page(reference));
-  write(share / "bash-completion/completions/devsan", bash_completion(reference));
-  write(share / "zsh/site-functions/_devsan", zsh_completion(reference));
-  write(share / "fish/vendor_completions.d/devsan.fish", fish_completion(reference));
+  write_text(share / "man/man1/devsan.1", man_page(reference));
+  write_text(share / "bash-completion/completions/devsan", bash_completion(reference));
+  write_text(share / "zsh/site-functions/_devsan", zsh_completion(reference));
+  write_text(share / "fish/vendor_completions.d/devsan.fish", fish_completion(reference));
 }
 
 }  // namespace devsan::launch

@@ -26,7 +26,7 @@ std::vector<std::string> words_of(std::string_view line) {
   }
 }
 
-std::string base_name(std::string_view path) {
+std::string program_name(std::string_view path) {
   return fs::path(path).filename().string();
 }
 
@@ -80,7 +80,7 @@ std::optional<std::string> python_of_file(const std::string& name) {
 std::optional<std::string> python_of_words(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   if (is_python_name(words[0])) return find_program(words[0]);
-  if (base_name(words[0]) != "env") return python_of_file(words[0]);
+  if (program_name(words[0]) != "env") return python_of_file(words[0]);
   const std::optional<std::string> started = program_of_env(words);
   return started ? python_of_words({*started}) : std::nullopt;
 }
@@ -104,7 +104,7 @@ std::optional<std::string> find_program(std::string_view name) {
 }
 
 bool is_python_name(std::string_view path) {
-  std::string name = base_name(path);
+  std::string name = program_name(path);
   for (const std::string_view prefix : {"python", "pypy"}) {
     if (!name.starts_with(prefix)) continue;
     return name.find_first_not_of("0123456789.t", prefix.size()) == std::string::npos;
@@ -117,11 +117,11 @@ std::optional<std::string> python_of_script(std::string_view text) {
   const std::vector<std::string> words = words_of(text.substr(2, text.find('\n') - 2));
   if (words.empty()) return std::nullopt;
   if (is_python_name(words[0])) return words[0];
-  if (base_name(words[0]) == "env") {
+  if (program_name(words[0]) == "env") {
     const std::optional<std::string> started = program_of_env(words);
     return started && is_python_name(*started) ? started : std::nullopt;
   }
-  return base_name(words[0]) == "sh" ? python_of_pip_trick(text) : std::nullopt;
+  return program_name(words[0]) == "sh" ? python_of_pip_trick(text) : std::nullopt;
 }
 
 std::optional<std::string> find_python(const std::vector<std::string>& command) {
@@ -136,7 +136,7 @@ std::optional<std::string> find_python(const std::vector<std::string>& command) 
 std::optional<CertainPython> find_certain_python(const std::vector<std::string>& command) {
   if (command.empty()) return std::nullopt;
   // Options and assignments may change what `env` finds.
-  const std::size_t first = base_name(command[0]) == "env" && command.size() > 1 ? 1 : 0;
+  const std::size_t first = program_name(command[0]) == "env" && command.size() > 1 ? 1 : 0;
   if (is_python_name(command[first])) {
     const std::optional<std::string> python = find_program(command[first]);
     return python ? std::optional(CertainPython{*python, false}) : std::nullopt;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kSmallShare = 0.01;  // of what is in use at last: a note
 // A process's own memory also grows by what the C library and Python keep for later, in steps and with an end.
-constexpr std::uint32_t kLeastSteps = 50;
-constexpr std::size_t kLeastPoints = 16;
+constexpr std::uint32_t kLeastStepsOfCurve = 50;
+constexpr std::size_t kLeastPointsOfCurve = 16;
 constexpr double kLeastShareOfCurve = 0.03;
 constexpr double kAccountedFor = 0.5;  // of a curve's slope, by tensors
 // What the process itself may need for a tensor that is kept: its objects in C++ and Python, the nodes of its graph,
@@ -154,14 +154,15 @@ std::vector<std::vector<GrowingSite>> groups_of(std::vector<GrowingSite> sites) 
 // Whether no line's tensors were counted often enough for a slope.
 bool looked_seldom(const trace::TraceFile& trace) {
   const auto& sites = trace.site_memory();
-  const auto few = [](const trace::SiteMemory& site) { return site.samples.size() < kLeastPoints; };
+  const auto few = [](const trace::SiteMemory& site) { return site.samples.size() < kLeastPointsOfCurve; };
   return !sites.empty() && std::ranges::all_of(sites, few);
 }
 
 std::optional<Slope> slope_of(const MemoryCurve& curve) {
   std::vector<GrowthPoint> points;
   for (const MemoryPoint& point : curve.points) points.push_back({point.step, static_cast<double>(point.used)});
-  if (points.size() < kLeastPoints || points.back().step - points.front().step < kLeastSteps) return std::nullopt;
+  if (points.size() < kLeastPointsOfCurve || points.back().step - points.front().step < kLeastStepsOfCurve)
+    return std::nullopt;
   auto slope = growth_of(points);
   return slope && slope->gained >= points.back().value * kLeastShareOfCurve ? slope : std::nullopt;
 }

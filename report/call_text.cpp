@@ -15,7 +15,7 @@ bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
   return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
@@ -85,7 +85,7 @@ bool in_exponent(std::string_view text, std::size_t at) {
 
 // Between operands; otherwise it is a sign.
 bool is_binary_at(std::string_view text, std::size_t at) {
-  const std::string_view before = trimmed(text.substr(0, at));
+  const std::string_view before = without_blanks(text.substr(0, at));
   if (before.empty()) return false;
   const char last = before.back();
   return (is_word(last) || std::string_view(")]}'\".").find(last) != std::string_view::npos) && !in_exponent(text, at);
@@ -127,7 +127,7 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
     if (i < text.size() && (depths[i] != 0 || text[i] != ',')) continue;
-    if (const auto part = trimmed(text.substr(begin, i - begin)); !part.empty()) parts.push_back(part);
+    if (const auto part = without_blanks(text.substr(begin, i - begin)); !part.empty()) parts.push_back(part);
     begin = i + 1;
   }
   return parts;
@@ -136,9 +136,9 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
 ArgumentText argument_of(std::string_view part) {
   std::size_t end = 0;
   while (end < part.size() && is_word(part[end])) ++end;
-  const std::string_view rest = trimmed(part.substr(end));
+  const std::string_view rest = without_blanks(part.substr(end));
   if (end == 0 || is_digit(part[0]) || !rest.starts_with('=') || rest.starts_with("==")) return {"", part};
-  return {part.substr(0, end), trimmed(rest.substr(1))};
+  return {part.substr(0, end), without_blanks(rest.substr(1))};
 }
 
 }  // namespace
@@ -169,7 +169,8 @@ std::optional<BinaryText> split_binary(std::string_view text) {
     i += op->text.size() - 1;
   }
   if (chosen == nullptr) return std::nullopt;
-  const BinaryText parts{trimmed(text.substr(0, chosen_at)), trimmed(text.substr(chosen_at + chosen->text.size()))};
+  const BinaryText parts{without_blanks(text.substr(0, chosen_at)),
+                         without_blanks(text.substr(chosen_at + chosen->text.size()))};
   if (parts.left.empty() || parts.right.empty()) return std::nullopt;
   return parts;
 }
@@ -184,7 +185,7 @@ std::optional<CallText> split_call(std::string_view text) {
     if (depths[open] == 1 && text[open] == (text.back() == ')' ? '(' : '[')) break;
   }
   if (open == 0) return std::nullopt;
-  const std::string_view function = trimmed(text.substr(0, open));
+  const std::string_view function = without_blanks(text.substr(0, open));
   if (split_binary(function) || has_keyword(function, depths_of(function))) return std::nullopt;
 
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);

@@ -10,8 +10,8 @@
 namespace devsan::report {
 namespace {
 
-constexpr std::size_t kThreads = 4;
-constexpr std::size_t kOperators = 3;
+constexpr std::size_t kShownThreads = 4;
+constexpr std::size_t kShownOperators = 3;
 
 std::string operator_text(const LastOperator& op) {
   std::string text = op.op;
@@ -21,7 +21,7 @@ std::string operator_text(const LastOperator& op) {
 
 void append_thread(std::vector<std::string>& lines, const Thread& thread, const Style& style) {
   lines.push_back("    " + (thread.name.empty() ? "thread " + std::to_string(thread.tid) : printable(thread.name)));
-  for (std::size_t i = 0; i < std::min(thread.last.size(), kOperators); ++i) {
+  for (std::size_t i = 0; i < std::min(thread.last.size(), kShownOperators); ++i) {
     lines.push_back("      " + cut_right(operator_text(thread.last[i]), style.width - 6));
   }
 }
@@ -34,11 +34,11 @@ std::vector<std::string> ending_lines(const Finding& finding, const Style& style
   const LastMoments& last = *finding.last_moments;
   if (!last.threads.empty()) {
     lines.push_back("  " + painted(style, Paint::strong, "The last operators, newest first"));
-    for (std::size_t i = 0; i < std::min(last.threads.size(), kThreads); ++i) {
+    for (std::size_t i = 0; i < std::min(last.threads.size(), kShownThreads); ++i) {
       append_thread(lines, last.threads[i], style);
     }
-    if (last.threads.size() > kThreads) {
-      lines.push_back("    … and " + counted(last.threads.size() - kThreads, "more thread"));
+    if (last.threads.size() > kShownThreads) {
+      lines.push_back("    … and " + counted(last.threads.size() - kShownThreads, "more thread"));
     }
   }
   if (!last.memory.empty()) {

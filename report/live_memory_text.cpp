@@ -11,11 +11,11 @@ namespace devsan::report {
 namespace {
 
 constexpr std::size_t kRows = 6;
-constexpr std::size_t kNumberColumns = 9;
+constexpr std::size_t kBytesColumns = 9;
 constexpr std::size_t kKindColumns = 15;
 
 std::string number_text(std::uint64_t bytes) {
-  return "    " + pad_left(bytes_text(bytes), kNumberColumns) + "  ";
+  return "    " + pad_left(bytes_text(bytes), kBytesColumns) + "  ";
 }
 
 std::string place_text(const LiveMemory::Row& row) {

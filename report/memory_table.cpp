@@ -14,7 +14,7 @@ constexpr std::size_t kShownProcesses = 4;
 constexpr std::size_t kCurveColumns = 24;
 constexpr std::array<std::string_view, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-using Row = std::array<std::string, 6>;
+using TableRow = std::array<std::string, 6>;
 constexpr std::array<std::string_view, 6> kTitles = {"", "first", "peak", "at step", "last", "held"};
 
 std::string title_of(const Process& process) {
@@ -22,7 +22,7 @@ std::string title_of(const Process& process) {
   return process.rank ? "rank " + std::to_string(*process.rank) + " (" + pid + ")" : pid;
 }
 
-Row row_of(const MemoryCurve& curve) {
+TableRow row_of(const MemoryCurve& curve) {
   const MemoryPoint& last = curve.points.back();
   return {curve.device.empty() ? "host" : curve.device,
           bytes_text(curve.points.front().used),
@@ -36,11 +36,11 @@ Row row_of(const MemoryCurve& curve) {
 
 std::vector<std::string> memory_lines(const std::vector<MemoryCurve>& curves, const Style& style) {
   std::vector<std::string> lines;
-  std::vector<Row> rows = {Row{}};
+  std::vector<TableRow> rows = {TableRow{}};
   std::ranges::copy(kTitles, rows.front().begin());
   for (const MemoryCurve& curve : curves) rows.push_back(row_of(curve));
   std::array<std::size_t, kTitles.size()> columns{};
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) columns[i] = std::max(columns[i], columns_of(row[i]));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -8,11 +8,13 @@
 #include "report/render_json_parts.h"
 
 namespace devsan::report {
-namespace {
 
 Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
+
+namespace {
+
 Json time_or_null(std::int64_t time_ns) {
   return text_or_null(iso_time(time_ns));
 }

@@ -9,10 +9,6 @@
 namespace devsan::report {
 namespace {
 
-Json text_or_null(std::string_view text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 std::string hexadecimal(std::uint64_t number) {
   std::array<char, 20> text{};
   std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(number));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kTabColumns = 4;
 constexpr std::size_t kContinuationIndent = 4;
-constexpr std::size_t kMaxRows = 3;
+constexpr std::size_t kMaxExcerptRows = 3;
 
 // A row of the excerpt: a run of the line's glyphs, shown from column `indent` on.
 struct Row {
@@ -78,13 +78,13 @@ std::vector<Row> break_rows(const std::vector<Glyph>& cells, const std::vector<M
   std::size_t first = 0;
   const std::size_t total = width_of(cells, 0, cells.size());
   // A line that does not fit at all is shown from what is marked on.
-  if (total > kMaxRows * (columns - kContinuationIndent) && !marks.empty()) {
+  if (total > kMaxExcerptRows * (columns - kContinuationIndent) && !marks.empty()) {
     const std::size_t marked = std::ranges::min(marks, {}, &Mark::begin).begin;
     while (first < cells.size() && cells[first].offset < marked) ++first;
     if (width_of(cells, 0, first) <= columns / 2) first = 0;
   }
   std::vector<Row> rows;
-  while (first < cells.size() && rows.size() < kMaxRows) {
+  while (first < cells.size() && rows.size() < kMaxExcerptRows) {
     Row row{first, 0, rows.empty() ? 0 : kContinuationIndent, rows.empty() && first > 0, false};
     if (row.cut_before) row.indent = 1;
     row.last = row_end(cells, marks, first, columns - row.indent - 1);

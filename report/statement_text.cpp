@@ -56,7 +56,7 @@ std::string_view without_annotation(std::string_view target) {
   return trimmed(target.substr(0, colon));
 }
 
-std::vector<std::string_view> split_at_commas(std::string_view text) {
+std::vector<std::string_view> parts_between_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   scan(text, [&](char c, std::size_t at, std::size_t depth) {
@@ -129,8 +129,8 @@ std::optional<AssignmentText> split_assignment(std::string_view line) {
 std::string_view value_given(std::string_view line, std::string_view target) {
   const auto assignment = split_assignment(line);
   if (!assignment) return {};
-  const std::vector<std::string_view> targets = split_at_commas(assignment->target);
-  const std::vector<std::string_view> values = split_at_commas(assignment->value);
+  const std::vector<std::string_view> targets = parts_between_commas(assignment->target);
+  const std::vector<std::string_view> values = parts_between_commas(assignment->value);
   if (targets.size() == 1 && targets.front() == target) return assignment->value;
   const auto found = std::ranges::find(targets, target);
   if (found == targets.end() || targets.size() != values.size()) return {};

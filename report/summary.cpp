@@ -17,7 +17,7 @@ namespace devsan::report {
 namespace {
 
 constexpr std::size_t kShownFindings = 5;
-constexpr std::size_t kShownProcesses = 4;
+constexpr std::size_t kNamedProcesses = 4;
 constexpr std::size_t kShownDamage = 6;
 constexpr std::size_t kShownUnused = 20;
 
@@ -82,10 +82,10 @@ void append_unused(Lines& lines, const Report& report, const Style& style) {
 void append_halted(Lines& lines, const Report& report, const Style& style) {
   std::size_t halted = 0;
   for (const Process& process : report.run.processes) {
-    if (process.close != trace::CloseMark::halted || ++halted > kShownProcesses) continue;
+    if (process.close != trace::CloseMark::halted || ++halted > kNamedProcesses) continue;
     append_item(lines, who(process) + " was ended by --halt", style);
   }
-  if (halted > kShownProcesses) lines.push_back("  … and " + counted(halted - kShownProcesses, "more process"));
+  if (halted > kNamedProcesses) lines.push_back("  … and " + counted(halted - kNamedProcesses, "more process"));
 }
 
 // A finding of several ranks has the number of one process alone.
@@ -103,7 +103,7 @@ void append_open_processes(Lines& lines, const Report& report, const Style& styl
   std::size_t open = 0;
   for (const Process& process : report.run.processes) {
     if (process.close != trace::CloseMark::open || process.operators == 0 || is_end_told(process, report)) continue;
-    if (++open > kShownProcesses) continue;
+    if (++open > kNamedProcesses) continue;
     std::string text = who(process) + " did not exit by itself (killed, crashed, or running still)";
     if (const LastOperator* last = last_operator(process)) {
       text += "; its last operator was " + last->op;

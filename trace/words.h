@@ -9,6 +9,10 @@
 
 namespace devsan::trace {
 
+inline bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != text.npos;
+}
+
 // Of a Python identifier; bytes beyond ASCII are taken for letters.
 inline bool is_word(char c) noexcept {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;

@@ -19,7 +19,7 @@ bool is_method_of(const Frame& place, const std::string& type) {
 
 // The statement of the failing function that gives it, or what it is computed from in the failing line, its name; null
 // where that is a loop, or it came with the name.
-const Frame* named_at(const Operand& operand, const Finding& finding) {
+const Frame* named_place(const Operand& operand, const Finding& finding) {
   const Evidence* bound = place_of(operand, trace::EvidenceKind::bound_at, finding);
   if (bound == nullptr) bound = place_of(operand, trace::EvidenceKind::came_through_at, finding);
   const bool here = bound != nullptr && same_function(bound->at, *finding.where);
@@ -29,7 +29,7 @@ const Frame* named_at(const Operand& operand, const Finding& finding) {
 // The line of the failing function that made it of what came from outside, or gave it a name; the failing line, where
 // it came as it is. Null where the function brought it to its device itself, or computed it with weights.
 const Frame* taken_over_at(const Operand& odd, const std::string& type, const Finding& finding) {
-  const Frame* named = named_at(odd, finding);
+  const Frame* named = named_place(odd, finding);
   const Frame* newest = named != nullptr ? named : &*finding.where;
   for (const LineageStep& step : odd.lineage) {
     const bool here = same_function(step.at, *finding.where);
@@ -71,7 +71,7 @@ Explanation placed_apart(const Frame& place, const std::string& type, const Pair
 // `for layer_past in past:` goes through parts that are where they belong; what each of them meets has to come to it.
 std::optional<Explanation> meets_each_part(const Pair& pair, const Finding& finding) {
   const Evidence* part = place_of(pair.odd, trace::EvidenceKind::bound_at, finding);
-  const Frame* named = named_at(pair.wanted, finding);
+  const Frame* named = named_place(pair.wanted, finding);
   const bool loop = part != nullptr && same_function(part->at, *finding.where) && is_loop(part->at);
   if (!loop || named == nullptr || named->line < part->at.line || same_line(*named, *finding.where))
     return std::nullopt;

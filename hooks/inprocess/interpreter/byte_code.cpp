@@ -6,10 +6,13 @@
 
 #include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
+
+using trace::contains;
 
 constexpr std::ptrdiff_t kMaxCodeBytes = 256 * 1024;
 
@@ -39,10 +42,6 @@ struct Meaning {
   int count = 0;
   bool is(Operation operation) const noexcept { return count != 0 && steps[0].operation == operation; }
 };
-
-bool contains(std::string_view text, std::string_view part) noexcept {
-  return text.find(part) != text.npos;
-}
 
 // Every release has jumps of its own, and names them alike.
 void add_jump(Meaning& meaning, std::string_view name) noexcept {
@@ -104,17 +103,13 @@ const Opcodes& opcodes() noexcept {
   return table;
 }
 
-const void* member(const void* code, std::ptrdiff_t offset) noexcept {
-  return offset != 0 ? field<const void*>(code, offset) : nullptr;
-}
-
 // A cell's index counts cells alone until 3.10, and all locals later.
 const void* cell_name(const void* code, std::ptrdiff_t index) noexcept {
   if (frame_layout.local_names != 0) return code_local_name(code, index);
-  const void* cells = member(code, code_api().cell_names);
+  const void* cells = code_part(code, code_api().cell_names);
   if (cells == nullptr || !is_tuple(cells)) return nullptr;
   if (index < size_of(cells)) return tuple_entry(cells, index);
-  return tuple_entry(member(code, code_api().free_names), index - size_of(cells));
+  return tuple_entry(code_part(code, code_api().free_names), index - size_of(cells));
 }
 
 const void* operand_of(const void* code, Argument argument, int value) noexcept {
@@ -126,11 +121,11 @@ const void* operand_of(const void* code, Argument argument, int value) noexcept 
     case Argument::second_local:
       return code_local_name(code, value & 15);
     case Argument::name:
-      return tuple_entry(member(code, code_api().names), value);
+      return tuple_entry(code_part(code, code_api().names), value);
     case Argument::global_name:
-      return tuple_entry(member(code, code_api().names), python.minor >= 11 ? value >> 1 : value);
+      return tuple_entry(code_part(code, code_api().names), python.minor >= 11 ? value >> 1 : value);
     case Argument::attribute_name:
-      return tuple_entry(member(code, code_api().names), python.minor >= 12 ? value >> 1 : value);
+      return tuple_entry(code_part(code, code_api().names), python.minor >= 12 ? value >> 1 : value);
     case Argument::cell:
       return cell_name(code, value);
     case Argument::constant:
@@ -169,7 +164,7 @@ ByteCode::ByteCode(const void* code) : code_(code) {
   const Opcodes& table = opcodes();
   if (!table.known() || type_of(code) != python.code_type) return;
   void* owned = compiled_bytes(code);
-  const void* bytes = owned != nullptr ? owned : member(code, code_api().bytes);
+  const void* bytes = owned != nullptr ? owned : code_part(code, code_api().bytes);
   if (bytes == nullptr || !is_bytes(bytes) || size_of(bytes) > kMaxCodeBytes) {
     if (owned != nullptr) python.Py_DecRef(owned);
     return;
@@ -199,7 +194,7 @@ ByteCode::ByteCode(const void* code) : code_(code) {
 // From 3.11 on (until then an instruction sets a handler up, as if it could jump there): groups of four numbers (start,
 // length, handler, depth), in six bits a byte, highest first; bit 7 marks a group's first byte, bit 6 one that goes on.
 void ByteCode::read_handlers() {
-  const void* table = member(code_, code_api().exception_table);
+  const void* table = code_part(code_, code_api().exception_table);
   if (table == nullptr || !is_bytes(table)) return;
   const auto* text = static_cast<const unsigned char*>(table) + kBytesText;
   const std::ptrdiff_t size = size_of(table);

@@ -10,10 +10,6 @@ namespace devsan::hooks {
 
 namespace {
 
-// PyMemberDef: name, type, offset, flags, doc.
-constexpr std::ptrdiff_t kMemberSize = 40;
-constexpr std::ptrdiff_t kMemberOffset = 16;
-
 CodeApi look_up() noexcept {
   CodeApi api;
   api.function_type = ::dlsym(RTLD_DEFAULT, "PyFunction_Type");
@@ -35,10 +31,6 @@ CodeApi look_up() noexcept {
   api.cell_names = code_member("co_cellvars");
   api.free_names = code_member("co_freevars");
   return api;
-}
-
-const void* member(const void* code, std::ptrdiff_t offset) noexcept {
-  return offset != 0 ? field<const void*>(code, offset) : nullptr;
 }
 
 }  // namespace
@@ -68,11 +60,11 @@ void* dict_entry(const void* dict, std::string_view name) noexcept {
 }
 
 const void* code_constants(const void* code) noexcept {
-  return member(code, code_api().constants);
+  return code_part(code, code_api().constants);
 }
 
 const void* code_names(const void* code) noexcept {
-  return member(code, code_api().names);
+  return code_part(code, code_api().names);
 }
 
 int code_first_line(const void* code) noexcept {
@@ -106,7 +98,7 @@ const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept {
   if (frame_layout.local_names != 0) return tuple_entry(field<const void*>(code, frame_layout.local_names), index);
   const CodeApi& api = code_api();
   for (const std::ptrdiff_t part : {api.local_names, api.cell_names, api.free_names}) {
-    const void* names = member(code, part);
+    const void* names = code_part(code, part);
     if (names == nullptr || !is_tuple(names)) return nullptr;
     if (index < size_of(names)) return tuple_entry(names, index);
     index -= size_of(names);
@@ -116,7 +108,7 @@ const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept {
 
 const void* code_free_name(const void* code, std::ptrdiff_t index, std::ptrdiff_t count) noexcept {
   const void* names = frame_layout.local_names != 0 ? field<const void*>(code, frame_layout.local_names)
-                                                    : member(code, code_api().free_names);
+                                                    : code_part(code, code_api().free_names);
   return names != nullptr && is_tuple(names) ? tuple_entry(names, size_of(names) - count + index) : nullptr;
 }
 

@@ -33,6 +33,11 @@ struct CodeApi {
 // The offset of a member in code objects; 0 where they have none of this name.
 std::ptrdiff_t code_member(const char* name) noexcept;
 
+// What the member of a code object at an offset refers to; null where the offset is 0.
+inline const void* code_part(const void* code, std::ptrdiff_t offset) noexcept {
+  return offset != 0 ? field<const void*>(code, offset) : nullptr;
+}
+
 // Looked up once, when it is first needed. After find_python(), with the GIL.
 const CodeApi& code_api() noexcept;
 

@@ -10,6 +10,7 @@
 #include "hooks/inprocess/common/spin_guard.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
+#include "trace/words.h"
 
 namespace devsan::hooks {
 
@@ -18,12 +19,10 @@ DEVSAN_OFTEN_READ constinit std::atomic<std::uint32_t> CodeTable::generation_{0}
 
 namespace {
 
+using trace::contains;
+
 using Deallocator = void (*)(void*);
 Deallocator real_deallocator = nullptr;
-
-bool contains(std::string_view text, std::string_view part) noexcept {
-  return text.find(part) != text.npos;
-}
 
 // The deallocator's slot lies in the interpreter's data, which some builds make read-only.
 bool replace_deallocator(Deallocator replacement) noexcept {

@@ -13,10 +13,6 @@ namespace devsan::hooks {
 
 namespace {
 
-// PyMemberDef: name, type, offset, flags, doc.
-constexpr std::ptrdiff_t kMemberSize = 40;
-constexpr std::ptrdiff_t kMemberOffset = 16;
-
 std::ptrdiff_t member_offset(const void* type, const char* name) noexcept {
   const char* member = field<const char*>(type, kTypeMembers);
   for (; member != nullptr && field<const char*>(member, 0) != nullptr; member += kMemberSize) {

@@ -47,6 +47,11 @@ inline constexpr std::ptrdiff_t kTypeDealloc = 48;
 inline constexpr std::ptrdiff_t kTypeFlags = 168;
 inline constexpr std::ptrdiff_t kTypeMembers = 240;
 inline constexpr std::ptrdiff_t kTypeBase = 256;
+// PyMemberDef: name, type, offset, flags, doc.
+inline constexpr std::ptrdiff_t kMemberSize = 40;
+inline constexpr std::ptrdiff_t kMemberType = 8;
+inline constexpr std::ptrdiff_t kMemberOffset = 16;
+inline constexpr std::ptrdiff_t kCellContent = 16;         // PyCellObject::ob_ref
 inline constexpr std::ptrdiff_t kExceptionArguments = 24;  // PyBaseExceptionObject::args
 inline constexpr std::ptrdiff_t kTupleItems = 24;
 inline constexpr std::ptrdiff_t kListItems = 24;  // a pointer to the items

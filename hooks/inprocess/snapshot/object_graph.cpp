@@ -16,7 +16,6 @@ namespace {
 constexpr std::ptrdiff_t kMaxEntries = 4096;  // of one container
 constexpr std::ptrdiff_t kDictOffset = 288;   // PyTypeObject::tp_dictoffset
 constexpr unsigned kManagedDictFlag = 4;      // Py_TPFLAGS_MANAGED_DICT, from 3.11 on
-constexpr std::ptrdiff_t kCellContent = 16;   // PyCellObject::ob_ref
 
 // `fields`: a tuple with the names of the entries; null where they have none.
 bool visit_sequence(const char* items, std::ptrdiff_t count, const void* fields, LinkVisitor& visitor) {
@@ -79,9 +78,6 @@ const void* fields_of(const void* tuple) {
 }
 
 // What a class statement with `__slots__` keeps in the object itself: members that are references.
-constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
-constexpr std::ptrdiff_t kMemberType = 8;
-constexpr std::ptrdiff_t kMemberOffset = 16;
 constexpr int kObjectMember = 16;  // T_OBJECT_EX
 
 bool visit_slots(const void* object, LinkVisitor& visitor) {

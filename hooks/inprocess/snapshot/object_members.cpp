@@ -11,9 +11,6 @@ namespace {
 
 constexpr int kMaxBases = 32;
 constexpr int kMaxMembers = 256;
-constexpr std::ptrdiff_t kMemberSize = 40;  // PyMemberDef: name, type, offset, flags, doc
-constexpr std::ptrdiff_t kMemberType = 8;
-constexpr std::ptrdiff_t kMemberOffset = 16;
 constexpr int kObject = 6;         // T_OBJECT
 constexpr int kObjectOrNone = 16;  // T_OBJECT_EX
 

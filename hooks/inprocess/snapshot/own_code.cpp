@@ -8,10 +8,10 @@ namespace devsan::hooks {
 namespace {
 
 constexpr std::size_t kMaxCode = 4096;
-constexpr int kMaxFrames = 24;
+constexpr int kMaxCallers = 24;
 constexpr int kMaxWrappers = 4;
 constexpr std::ptrdiff_t kFirstField = 16;  // of bound methods, properties, class and static methods, partials, cells
-constexpr std::ptrdiff_t kMaxEntries = 4096;
+constexpr std::ptrdiff_t kMaxNames = 4096;
 
 bool is_program_code(const void* code) noexcept {
   return (code_table.classify(code) & (kNoCode | kTorchCode | kLibraryCode)) == 0;
@@ -38,7 +38,7 @@ void visit_entries(const void* dict, const Visit& visit) {
   void* key = nullptr;
   void* value = nullptr;
   if (dict == nullptr || !is_dict(dict)) return;
-  for (std::ptrdiff_t k = 0; k < kMaxEntries && python.PyDict_Next(const_cast<void*>(dict), &at, &key, &value) != 0;
+  for (std::ptrdiff_t k = 0; k < kMaxNames && python.PyDict_Next(const_cast<void*>(dict), &at, &key, &value) != 0;
        ++k) {
     if (value != nullptr) visit(value);
   }
@@ -47,7 +47,7 @@ void visit_entries(const void* dict, const Visit& visit) {
 template <class Visit>
 void visit_tuple(const void* tuple, const Visit& visit) {
   if (tuple == nullptr || !is_tuple(tuple)) return;
-  for (std::ptrdiff_t k = 0; k < size_of(tuple) && k < kMaxEntries; ++k) {
+  for (std::ptrdiff_t k = 0; k < size_of(tuple) && k < kMaxNames; ++k) {
     const void* entry = field<const void*>(tuple, kTupleItems + k * static_cast<std::ptrdiff_t>(sizeof(void*)));
     if (entry != nullptr) visit(entry);
   }
@@ -115,7 +115,7 @@ class OwnCode::Gatherer final : public LinkVisitor {
 OwnCode::OwnCode(const void* innermost_frame) {
   Gatherer gatherer(*this);
   const void* frame = innermost_frame;
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+  for (int depth = 0; frame != nullptr && depth < kMaxCallers; ++depth, frame = frame_previous(frame)) {
     if (is_program_code(frame_code(frame))) gatherer.add_frame(frame);
   }
 }

@@ -13,7 +13,7 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxFrames = 4096;  // dynamo needs a dozen for each function that it goes into
+constexpr int kMaxTracedFrames = 4096;  // dynamo needs a dozen for each function that it goes into
 constexpr int kMaxInnerFrames = 64;
 
 std::string_view ascii_member(const void* code, std::ptrdiff_t offset) noexcept {
@@ -144,7 +144,7 @@ bool is_in_traced_call(const void* innermost) noexcept {
 const void* compiling_frame(const void* innermost) noexcept {
   const void* found = nullptr;
   const void* frame = innermost;
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+  for (int depth = 0; frame != nullptr && depth < kMaxTracedFrames; ++depth, frame = frame_previous(frame)) {
     if (is_compiling(frame)) {
       found = frame;
     } else if (found != nullptr && has_code(frame) && !is_torch_code(frame)) {
@@ -160,7 +160,7 @@ std::optional<TracedCall> traced_call(const void* innermost) {
   TracedCall call;
   call.node = variable_named(frame, "node");
   if (!is_instance_of(call.node, "Node")) return std::nullopt;
-  for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
+  for (int depth = 0; frame != nullptr && depth < kMaxTracedFrames; ++depth, frame = frame_previous(frame)) {
     if (!has_code(frame)) continue;
     if (!is_torch_code(frame) || is_compiling(frame)) break;
     const void* translator = translator_in(frame);

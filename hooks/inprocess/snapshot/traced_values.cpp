@@ -17,8 +17,7 @@ namespace {
 constexpr int kMaxNodes = 1 << 16;
 constexpr std::ptrdiff_t kMaxTracers = 32;
 constexpr int kMaxDepth = 32;
-constexpr std::ptrdiff_t kReferred = 16;     // PyWeakReference::wr_object
-constexpr std::ptrdiff_t kCellContent = 16;  // PyCellObject::ob_ref
+constexpr std::ptrdiff_t kReferred = 16;  // PyWeakReference::wr_object
 constexpr std::ptrdiff_t kMaxInputs = 256;
 
 void* referred_by(const void* reference) noexcept {

@@ -17,10 +17,6 @@ bool is_own_word(std::string_view word) noexcept {
   return is_python_keyword(word) || word == "None" || word == "True" || word == "False";
 }
 
-bool is_quote(char c) noexcept {
-  return c == '"' || c == '\'';
-}
-
 bool is_digit(char c) noexcept {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }

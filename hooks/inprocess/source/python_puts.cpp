@@ -17,10 +17,6 @@ namespace {
 using trace::is_word;
 using Puts = std::vector<ContainerPut>;
 
-bool opens(char c) noexcept {
-  return c == '(' || c == '[' || c == '{';
-}
-
 // Where a text stands in code, outside of strings and, unless `inside`, of brackets; npos where it does not.
 std::size_t find_code(std::string_view text, std::string_view part, std::size_t begin, bool inside) {
   for (std::size_t at = begin; at < text.size(); ++at) {

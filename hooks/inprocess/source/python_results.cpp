@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kReturn = "return ";
 
 // "a" and "(b, c)" of "a, (b, c)", and of "(a, (b, c))".
-std::vector<std::string> parts_of(std::string_view text) {
+std::vector<std::string> parts_of_tuple(std::string_view text) {
   text = trimmed(text);
   const bool bracketed = text.starts_with('(') && closing_of(text, 0) + 1 == text.size();
   const std::string whole = bracketed ? std::string(text) : "(" + std::string(text) + ")";
@@ -88,7 +88,7 @@ std::optional<TakenOut> taken_by_assignment(std::string_view statement, std::str
   const std::size_t equals = equals_of(statement);
   if (equals == statement.npos) return std::nullopt;
   const std::string_view value = trimmed(statement.substr(equals + 1));
-  const std::vector<std::string> targets = parts_of(statement.substr(0, equals));
+  const std::vector<std::string> targets = parts_of_tuple(statement.substr(0, equals));
   const auto place = index_of(targets, name);
   if (!place || !call_text(value)) return std::nullopt;
   TakenOut taken{std::string(value)};
@@ -101,7 +101,7 @@ std::optional<TakenOut> taken_by_loop(std::string_view statement, std::string_vi
   for (std::size_t at = name_in(statement, "for"); at != statement.npos; at = name_in(statement, "for", at + 1)) {
     const std::size_t in = statement.find(kIn, at);
     if (in == statement.npos) return std::nullopt;
-    const std::vector<std::string> targets = parts_of(statement.substr(at + 3, in - at - 3));
+    const std::vector<std::string> targets = parts_of_tuple(statement.substr(at + 3, in - at - 3));
     if (const auto place = index_of(targets, name)) {
       return taken_of(targets, *place, loop_source(statement.substr(in + kIn.size())));
     }
@@ -149,7 +149,7 @@ std::optional<ValueAt> value_returned(const SourceLines& lines, int definition, 
   const std::string statement = statement_at(lines, line);
   if (!statement.starts_with(kReturn)) return std::nullopt;
   const std::string_view value = trimmed(std::string_view(statement).substr(kReturn.size()));
-  std::vector<std::string> parts = parts_of(value);
+  std::vector<std::string> parts = parts_of_tuple(value);
   if (!element) return parts.size() == 1 ? std::optional(ValueAt{line, std::string(value)}) : std::nullopt;
   if (parts.size() < 2 || *element >= parts.size()) return std::nullopt;
   return ValueAt{line, std::move(parts[*element])};

@@ -2,24 +2,18 @@
 
 #include <algorithm>
 
+#include "hooks/inprocess/source/python_text.h"
 #include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
 
+using trace::contains;
 using trace::is_word;
-
-bool contains(std::string_view text, std::string_view part) noexcept {
-  return text.find(part) != text.npos;
-}
 
 bool is_blank(char c) noexcept {
   return c == ' ' || c == '\t' || c == '\r' || c == '\f';
-}
-
-bool opens(char c) noexcept {
-  return c == '(' || c == '[' || c == '{';
 }
 
 bool closes(char c) noexcept {

@@ -26,6 +26,15 @@ class SourceLines {
   std::vector<std::string_view> lines_;
 };
 
+inline bool is_quote(char c) noexcept {
+  return c == '"' || c == '\'';
+}
+
+// A bracket that opens.
+inline bool opens(char c) noexcept {
+  return c == '(' || c == '[' || c == '{';
+}
+
 bool is_identifier(std::string_view text) noexcept;
 
 // Whether a text is a path of names, attributes and subscripts, as far as its characters tell: "kept['a'].rows[0]".

@@ -18,10 +18,6 @@ using Tokens = std::vector<std::string_view>;
 
 constexpr std::size_t kFewestTokens = 5;  // `y = f(x)` has six
 
-bool is_quote(char c) noexcept {
-  return c == '"' || c == '\'';
-}
-
 // Words, strings and single characters; no blanks.
 Tokens tokens_of(std::string_view text) {
   Tokens tokens;
