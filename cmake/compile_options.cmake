@@ -20,6 +20,26 @@ if(DEVSAN_SANITIZE)
   target_compile_options(devsan_test_sources INTERFACE -fno-sanitize=undefined)
 endif()
 
+# devsan_unify(TARGET [SIZE]): sources are compiled together, SIZE in one unit; those of one folder, without it. A name in
+# an anonymous namespace then has to be the only one of its kind in its folder.
+function(devsan_unify target)
+  if(NOT DEVSAN_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  if(ARGC GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${ARGV1})
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}")
+  endforeach()
+endfunction()
+
 # devsan_precompile(TARGET HEADER…): the headers are parsed once for the target.
 function(devsan_precompile target)
   if(DEVSAN_PRECOMPILE)

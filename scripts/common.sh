@@ -27,6 +27,27 @@ logged() {
   return $status
 }
 
+# beside FUNCTION: calls it in the background, with a log of its own. await_beside adds that log to the other, and ends
+# the script when the function failed. A script that ends earlier takes the function's processes along.
+beside() {
+  local monitored=${-//[^m]/}
+  BESIDE_LOG="$LOG.beside"
+  : >"$BESIDE_LOG"
+  set -m # a process group of its own
+  LOG="$BESIDE_LOG" "$@" &
+  BESIDE=$!
+  [ -n "$monitored" ] || set +m
+  trap 'kill -- "-$BESIDE" 2>/dev/null' EXIT
+}
+
+await_beside() {
+  local status=0
+  wait "$BESIDE" || status=$?
+  trap - EXIT
+  cat "$BESIDE_LOG" >>"$LOG"
+  [ $status -eq 0 ] || exit $status
+}
+
 # digest FILE|DIR…: one word for the contents and the paths below $ROOT.
 digest() {
   (cd "$ROOT" && find "$@" -type f ! -name '*.pyc' ! -path '*/build/*' ! -path '*.egg-info/*' -print0 |

@@ -20,6 +20,7 @@ from gpu_check_run import ROOT, first_error, last_line
 PACK = ROOT / "build/gpu_check/pack.tar.gz"
 MOST_PACKED = 40 << 20
 RELEASE = ROOT / "build/release"
+COMMANDS = ROOT / "build/gpu_check/commands"
 INSTALLED = ROOT / ".venv"
 DEPENDENCIES = ("CLI", "nlohmann", "spdlog", "fmt")
 
@@ -47,9 +48,12 @@ def pack_commands(folder):
     for name in DEPENDENCIES:
         shutil.copytree(pathlib.Path("/usr/include") / name, folder / "include" / name)
     shutil.copy(RELEASE / "launch/generated/devsan_version.h", folder / "include/devsan_version.h")
-    ninja = ["ninja", "-C", RELEASE, "-t", "commands", "devsan", "devsan_preload"]
+    # A unit of several sources names them by their paths on this machine, so each is compiled on its own.
+    configure = ["cmake", "--preset", "release", "-B", COMMANDS, "-DDEVSAN_TESTS=OFF", "-DDEVSAN_UNITY=OFF"]
+    subprocess.run(configure, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    ninja = ["ninja", "-C", COMMANDS, "-t", "commands", "devsan", "devsan_preload"]
     lines = subprocess.run(ninja, capture_output=True, text=True, check=True).stdout.splitlines()
-    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", (RELEASE / "CMakeCache.txt").read_text(), re.M)[1]
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", (COMMANDS / "CMakeCache.txt").read_text(), re.M)[1]
     commands = [portable(line, compiler) for line in lines if "/cmake -D" not in line]
     (folder / "commands.json").write_text(json.dumps(commands, indent=1) + "\n")
     return len(commands)
@@ -57,7 +61,7 @@ def pack_commands(folder):
 
 def portable(command, compiler):
     """A command of the build here as one for any folder and any machine with g++."""
-    command = command.replace(str(RELEASE), "@BUILD@").replace(str(ROOT), "@ROOT@")
+    command = command.replace(str(COMMANDS), "@BUILD@").replace(str(ROOT), "@ROOT@")
     command = command.replace("/usr/bin/cmake -E rm", "rm").replace(compiler, "g++")
     command = re.sub(r"/usr/bin/(?:gcc-)?(ar|ranlib)\b(?:-\d+)?", r"\1", command)
     command = re.sub(r"\s/usr/lib/\S+\.so\S*", "", command)  # fmt: its headers serve as well
@@ -173,6 +177,6 @@ def take_built(check, build):
 
 def build_with_cmake(check):
     build = check.work / "cmake"
-    configure = (f"cmake -S '{ROOT}' -B '{build}' -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDEVSAN_TESTS=OFF "
+    configure = (f"cmake -S '{ROOT}' -B '{build}' -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDEVSAN_TESTS=OFF -DDEVSAN_UNITY=ON "
                  f"-DCMAKE_INSTALL_PREFIX='{check.work / 'prefix'}'")
     run_all(check, [f"{configure} && cmake --build '{build}' -j{os.cpu_count()} && cmake --install '{build}'"], ROOT)

@@ -265,7 +265,7 @@ def test_of_the_truth_table_only_what_the_committed_one_lacks_is_made(check, tmp
 # ---- the pack
 
 def test_a_packed_command_compiles_in_any_folder_with_the_compiler_that_is_there():
-    command = (f"/opt/wrapped/cxx -I{ROOT}/build/release/launch/generated -I{ROOT} -DFMT_SHARED -o launch/a.o "
+    command = (f"/opt/wrapped/cxx -I{ROOT}/build/gpu_check/commands/launch/generated -I{ROOT} -DFMT_SHARED -o launch/a.o "
                f"-c {ROOT}/launch/a.cpp")
     assert gpu_check_build.portable(command, "/opt/wrapped/cxx") == (
         "g++ -I@BUILD@/launch/generated -I@ROOT@ -DFMT_HEADER_ONLY -o launch/a.o -isystem @PACK@/include -c @ROOT@/launch/a.cpp")
