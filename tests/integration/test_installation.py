@@ -1,6 +1,7 @@
 """An installation works wherever it is put, also under a name that LD_PRELOAD cannot carry."""
 
 import shutil
+import subprocess
 
 import pytest
 
@@ -11,6 +12,15 @@ MEETS = """
     print(torch.cuda.device_count())
     torch.ones(3, device="cuda:1") + torch.ones(3)
 """
+
+
+def test_what_is_installed_carries_nothing_for_debuggers_and_the_library_what_hooks_link_with(devsan):
+    library = devsan.parent.parent / "lib/devsan/libdevsan.so"
+    for file in (devsan, library):
+        sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True, check=True).stdout
+        assert ".text" in sections and ".symtab" not in sections and ".debug_info" not in sections
+    symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
+    assert " devsan_" in symbols
 
 
 @pytest.mark.parametrize("name", ["a place with spaces", "one:two", "price$HOME"])
