@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = re.findall(r"^\| `(\w+)/` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
 INCLUDE = re.compile(r'^#include "([^"]+)/[^/"]+"', re.M)
 TORCH_HEADER = re.compile(r"^#include <(?:ATen|c10|torch)/", re.M)
+TYPE = re.compile(r"^(?:struct|class|enum class) (?:alignas\([^)]*\) )?(\w+)[^;{]*\{", re.M)
 
 
 def sources(folder):
@@ -46,3 +47,12 @@ def test_libraries_include_only_what_is_before_them_on_the_path_of_the_data(fold
     wrong = {str(path.relative_to(ROOT)): sorted(included_folders(path) - allowed)
              for path in sources(folder) if not included_folders(path) <= allowed}
     assert not wrong
+
+
+def test_no_two_headers_of_the_hooks_define_a_type_of_one_name():
+    """They are in one namespace and one library: of inline functions of two such types the linker would keep one."""
+    defined = {}
+    for path in sources("hooks"):
+        for name in TYPE.findall(path.read_text() if path.suffix == ".h" else ""):
+            defined.setdefault(name, set()).add(path.name)
+    assert len(defined) > 100 and not {name: paths for name, paths in defined.items() if len(paths) > 1}

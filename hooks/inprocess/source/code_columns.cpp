@@ -24,17 +24,17 @@ enum Opcode : unsigned char {
 };
 constexpr int kMaxStatementBytes = 2048;
 
-std::optional<Part> part_of(unsigned char opcode) noexcept {
+std::optional<SourcePart> part_of(unsigned char opcode) noexcept {
   switch (opcode) {
     case kCallFunction:
     case kCallByKeyword:
     case kCallUnpacked:
     case kCallMethod:
-      return Part::call;
+      return SourcePart::call;
     case kReadSubscript:
-      return Part::read;
+      return SourcePart::read;
     case kStoreSubscript:
-      return Part::store;
+      return SourcePart::store;
     default:
       return std::nullopt;
   }
@@ -52,7 +52,7 @@ class Bytes {
   }
   bool has(int at) const noexcept { return at >= 0 && at + 1 < size_; }
   unsigned char opcode(int at) const noexcept { return text_[at]; }
-  std::optional<Part> part(int at) const noexcept { return has(at) ? part_of(opcode(at)) : std::nullopt; }
+  std::optional<SourcePart> part(int at) const noexcept { return has(at) ? part_of(opcode(at)) : std::nullopt; }
   // A `with` block that ends calls __exit__(None, None, None).
   bool ends_block(int at) const noexcept {
     return opcode(at) == kCallFunction && text_[at + 1] == 3 && has(at - 2) && opcode(at - 2) == kDuplicate;
@@ -74,7 +74,7 @@ struct Rank {
   int rank = 0;
   int count = 0;
 };
-Rank rank_of(const Bytes& bytes, int instruction, Part part, const Statement& statement) noexcept {
+Rank rank_of(const Bytes& bytes, int instruction, SourcePart part, const Statement& statement) noexcept {
   Rank found;
   int begin = instruction;
   while (begin > instruction - kMaxStatementBytes && bytes.within(begin - 2, statement)) {

@@ -32,7 +32,7 @@ bool among(const std::array<std::string_view, size>& words, std::string_view wor
 struct Span {
   std::size_t begin = kNowhere;
   std::size_t end = 0;
-  Part part = Part::call;
+  SourcePart part = SourcePart::call;
   bool within(std::size_t from, std::size_t to) const noexcept { return begin >= from && end <= to; }
 };
 
@@ -42,9 +42,9 @@ class Parts {
   explicit Parts(std::string_view text) noexcept : text_(text) { understood_ = read(); }
 
   // None where it is not certain that there are `count`, and which is which.
-  std::optional<Span> of(Caller caller, Part part, int rank, int count) const noexcept {
+  std::optional<Span> of(Caller caller, SourcePart part, int rank, int count) const noexcept {
     if (!understood_ || rank < 0 || rank >= count) return std::nullopt;
-    if (part != Part::call && formats_subscript_) return std::nullopt;
+    if (part != SourcePart::call && formats_subscript_) return std::nullopt;
     const bool inside = caller != Caller::function;
     const bool in_loop = caller == Caller::comprehension;
     if (inside && (in_loop ? loop_ : body_).begin == kNowhere) return std::nullopt;
@@ -55,7 +55,7 @@ class Parts {
       if (parts_[k].part != part || runs_inside(parts_[k]) != inside) continue;
       if (met++ == rank) found = parts_[k];
       // A comprehension takes its value last, although that is written first, and so does an assignment.
-      const bool before_value = part != Part::store && parts_[k].end <= stored_;
+      const bool before_value = part != SourcePart::store && parts_[k].end <= stored_;
       ordered = ordered && (!in_loop || parts_[k].end <= for_) && !before_value;
     }
     return met == count && (ordered || count == 1) ? found : std::nullopt;
@@ -65,7 +65,7 @@ class Parts {
   struct Level {
     std::size_t open = 0;
     std::size_t primary = kNowhere;  // where the expression before what comes next begins; nowhere behind an operator
-    std::optional<Part> part;        // that its bracket ends
+    std::optional<SourcePart> part;  // that its bracket ends
     bool loops = false;
   };
 
@@ -160,9 +160,9 @@ class Parts {
 
   bool open() noexcept {
     Level& around = levels_[depth_];
-    std::optional<Part> part;
-    if (around.primary != kNowhere && text_[at_] == '(') part = Part::call;
-    if (around.primary != kNowhere && text_[at_] == '[') part = Part::read;
+    std::optional<SourcePart> part;
+    if (around.primary != kNowhere && text_[at_] == '(') part = SourcePart::call;
+    if (around.primary != kNowhere && text_[at_] == '[') part = SourcePart::read;
     if (around.primary == kNowhere) around.primary = at_;
     if (++depth_ == kMaxDepth) return false;
     levels_[depth_] = {at_++, kNowhere, part, false};
@@ -177,7 +177,7 @@ class Parts {
     if (closed.loops) {
       end_first(at_ - 1);
       loop_.end = at_;
-      if (!add({closed.open, at_, Part::call})) return false;
+      if (!add({closed.open, at_, SourcePart::call})) return false;
     }
     return !closed.part || add({levels_[depth_].primary, at_, *closed.part});
   }
@@ -191,10 +191,10 @@ class Parts {
   // What stands before the sign of equality is stored, where that is one subscript alone, and no annotation.
   void end_target() noexcept {
     stored_ = at_;
-    if (!ordered_ || count_ == 0 || parts_[count_ - 1].part != Part::read) return;
+    if (!ordered_ || count_ == 0 || parts_[count_ - 1].part != SourcePart::read) return;
     Span& last = parts_[count_ - 1];
     const bool ends_here = text_.substr(last.end, at_ - last.end).find_first_not_of(" \t\\\r\n") == text_.npos;
-    if (ends_here) last.part = Part::store;
+    if (ends_here) last.part = SourcePart::store;
   }
 
   void pass_other(char c) noexcept {
@@ -251,8 +251,8 @@ std::optional<Statement> statement_around(std::string_view text, int line) noexc
   return std::nullopt;
 }
 
-std::optional<Extent> extent_of(std::string_view text, const Statement& statement, Caller caller, Part part, int rank,
-                                int count) noexcept {
+std::optional<SourceExtent> extent_of(std::string_view text, const Statement& statement, Caller caller, SourcePart part,
+                                      int rank, int count) noexcept {
   if (statement.text.starts_with('@')) return std::nullopt;
   const auto found = Parts(statement.text).of(caller, part, rank, count);
   if (!found) return std::nullopt;
@@ -265,7 +265,7 @@ std::optional<Extent> extent_of(std::string_view text, const Statement& statemen
     const std::string_view before = text.substr(0, from + at);
     return static_cast<int>(before.size() - (before.rfind('\n') + 1));
   };
-  return Extent{line_at(found->begin), line_at(found->end), column_at(found->begin), column_at(found->end)};
+  return SourceExtent{line_at(found->begin), line_at(found->end), column_at(found->begin), column_at(found->end)};
 }
 
 }  // namespace devsan::hooks

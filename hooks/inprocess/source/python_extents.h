@@ -11,7 +11,7 @@
 namespace devsan::hooks {
 
 // Lines from 1 on, columns in bytes from 0 on; the end is behind the last character.
-struct Extent {
+struct SourceExtent {
   int line = 0;
   int end_line = 0;
   int column = 0;
@@ -25,11 +25,11 @@ std::optional<Statement> statement_around(std::string_view text, int line) noexc
 enum class Caller { function, lambda, comprehension };
 
 // `a(b)`, and `a[b]` that is read, or stored by a sign of equality.
-enum class Part { call, read, store };
+enum class SourcePart { call, read, store };
 
 // The part number `rank`, from 0 on, of those `count` of its kind that the statement's code has in the order of its
 // byte code. `text` is that of the whole file.
-std::optional<Extent> extent_of(std::string_view text, const Statement& statement, Caller caller, Part part, int rank,
-                                int count) noexcept;
+std::optional<SourceExtent> extent_of(std::string_view text, const Statement& statement, Caller caller, SourcePart part,
+                                      int rank, int count) noexcept;
 
 }  // namespace devsan::hooks

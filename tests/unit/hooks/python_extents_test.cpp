@@ -7,7 +7,7 @@ namespace devsan::hooks {
 namespace {
 
 // The text of a part of the first statement of a text, if it stands in one line; "?" where it is not told.
-std::string part_text(std::string_view text, Part part, int rank, int count, Caller caller) {
+std::string part_text(std::string_view text, SourcePart part, int rank, int count, Caller caller) {
   const auto statement = statement_around(text, 1);
   REQUIRE(statement);
   const auto extent = extent_of(text, *statement, caller, part, rank, count);
@@ -18,15 +18,15 @@ std::string part_text(std::string_view text, Part part, int rank, int count, Cal
 }
 
 std::string call(std::string_view text, int rank, int count, Caller caller = Caller::function) {
-  return part_text(text, Part::call, rank, count, caller);
+  return part_text(text, SourcePart::call, rank, count, caller);
 }
 
 std::string read(std::string_view text, int rank, int count, Caller caller = Caller::function) {
-  return part_text(text, Part::read, rank, count, caller);
+  return part_text(text, SourcePart::read, rank, count, caller);
 }
 
 std::string stored(std::string_view text, int rank, int count) {
-  return part_text(text, Part::store, rank, count, Caller::function);
+  return part_text(text, SourcePart::store, rank, count, Caller::function);
 }
 
 TEST_CASE("Calls are made in the order in which they end") {
@@ -121,10 +121,10 @@ TEST_CASE("A call has the lines and columns of its file") {
   const auto statement = statement_around(kText, 4);
   REQUIRE(statement);
   CHECK((statement->first == 2 && statement->last == 4));
-  const auto inner = extent_of(kText, *statement, Caller::function, Part::call, 0, 2);
+  const auto inner = extent_of(kText, *statement, Caller::function, SourcePart::call, 0, 2);
   REQUIRE(inner);
   CHECK((inner->line == 4 && inner->column == 2 && inner->end_line == 4 && inner->end_column == 6));
-  const auto outer = extent_of(kText, *statement, Caller::function, Part::call, 1, 2);
+  const auto outer = extent_of(kText, *statement, Caller::function, SourcePart::call, 1, 2);
   REQUIRE(outer);
   CHECK((outer->line == 2 && outer->column == 4 && outer->end_line == 4 && outer->end_column == 7));
   CHECK_FALSE(statement_around(kText, 5));
