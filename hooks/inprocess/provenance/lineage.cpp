@@ -19,10 +19,10 @@ namespace {
 trace::LineageId add_node(trace::LineageNode node) noexcept {
   if (node.parent != trace::LineageId::none) {
     const std::uint32_t depth = runtime.recorder->lineage(node.parent).depth;
-    node.depth = depth + 1u;
+    node.depth = static_cast<std::uint8_t>(depth + 1);
     if (depth >= trace::kMaxLineageDepth) {
       node.parent = origin_of(node.parent);
-      node.depth = 1;
+      node.depth = static_cast<std::uint8_t>(depth + 1);
     }
   }
   return runtime.recorder->add_lineage(node);
