@@ -5,14 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "hooks/inprocess/common/often_read.h"
 #include "hooks/inprocess/events/pending_copies.h"
 #include "hooks/inprocess/provenance/large_page.h"
-
-// The virtual table of c10::StorageImpl, by its name in the Itanium C++ ABI. Weak, since a torch that gives it no
-// external linkage can still be hooked, without origins.
-extern "C" __attribute__((weak)) void* storage_impl_vtable[] __asm__("_ZTVN3c1011StorageImplE");
 
 namespace devsan::hooks {
 
@@ -35,10 +32,9 @@ DEVSAN_OFTEN_RUN void delete_storage(void* storage) {
   real_deleting_destructor(storage);
 }
 
-// The words of a virtual table: offset to top, type information, complete destructor, deleting destructor, and then the
-// other functions, since c10::intrusive_ptr_target declares its destructor first.
-constexpr std::size_t kFirstFunction = 2;
-constexpr std::size_t kDeletingDestructor = 3;
+// The functions of a virtual table begin with complete destructor and deleting destructor, since
+// c10::intrusive_ptr_target declares its destructor first.
+constexpr std::size_t kDeletingDestructor = 1;
 
 bool store_in_read_only(std::atomic<Destructor>* slot, Destructor value) noexcept {
   const auto page_size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -49,10 +45,18 @@ bool store_in_read_only(std::atomic<Destructor>* slot, Destructor value) noexcep
   return true;
 }
 
+// LibTorch makes it, so its table is that of LibTorch's storages. One that is made here can have another: up to torch
+// 2.9 StorageImpl has no function outside its header, and each library brings a table of its own, this one too.
+c10::intrusive_ptr<c10::StorageImpl> storage_of_libtorch() {
+  static char memory;  // without any, torch asks the allocator for it
+  c10::DataPtr data(&memory, c10::Device(c10::kCPU));
+  return c10::make_storage_impl(c10::StorageImpl::use_byte_size_t(), 0, std::move(data), nullptr, false,
+                                c10::Device(c10::kCPU));
+}
+
 // Lets a storage die and looks whether its tag went with it.
 bool tag_dies_with_storage() {
-  auto storage =
-      c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 0, c10::DataPtr(), nullptr, false);
+  auto storage = storage_of_libtorch();
   const void* address = storage.get();
   if (!tells_when_it_dies(storage.get())) return false;
   OriginTable::fill(origin_table().vacancy(address), address, trace::LineageId{1});
@@ -65,11 +69,12 @@ bool tag_dies_with_storage() {
 }  // namespace
 
 bool watch_storage_release() noexcept {
-  if (storage_impl_vtable == nullptr) return false;
-  auto* slot = reinterpret_cast<std::atomic<Destructor>*>(&storage_impl_vtable[kDeletingDestructor]);
+  const void* const table = virtual_table(storage_of_libtorch().get());
+  void** const functions = static_cast<void**>(const_cast<void*>(table));
+  auto* slot = reinterpret_cast<std::atomic<Destructor>*>(&functions[kDeletingDestructor]);
   real_deleting_destructor = slot->load();
   if (!store_in_read_only(slot, &delete_storage)) return false;
-  watched_table = &storage_impl_vtable[kFirstFunction];
+  watched_table = table;
   if (tag_dies_with_storage()) return true;
   store_in_read_only(slot, real_deleting_destructor);
   watched_table = nullptr;

@@ -14,11 +14,15 @@ bool watch_storage_release() noexcept;
 // The virtual table that is watched; null where none is.
 extern const void* watched_table;
 
-// Whether a storage is deleted through the table that is watched: subclasses of other backends are not.
-inline bool tells_when_it_dies(const c10::StorageImpl* storage) noexcept {
+inline const void* virtual_table(const c10::StorageImpl* storage) noexcept {
   const void* table;
   std::memcpy(&table, static_cast<const void*>(storage), sizeof table);
-  return table == watched_table;
+  return table;
+}
+
+// Whether a storage is deleted through the table that is watched: subclasses of other backends are not.
+inline bool tells_when_it_dies(const c10::StorageImpl* storage) noexcept {
+  return virtual_table(storage) == watched_table;
 }
 
 }  // namespace devsan::hooks

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from harness import shell_status, view
+from harness import need_simulated_devices, shell_status, view
 from hooks_programs import line_of, places
 
 # An operand that stays behind, found in `forward`; the program goes on.
@@ -60,6 +60,7 @@ class Place:
 
     def run(self, *command, env=None, stdin="", timeout=300):
         """`stdin`: an open file, or a text. What is written is the program's: devsan is quiet."""
+        need_simulated_devices(self.python)
         command = [self.devsan, "run", "--quiet", "--sim", "1", "--out", self.out, "--", *command]
         given = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=self.folder, timeout=timeout,

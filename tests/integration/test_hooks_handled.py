@@ -1,5 +1,7 @@
 """Which raised findings the program took care of, and that its exceptions stay what they were."""
 
+import re
+
 import pytest
 from hooks_programs import found_at
 
@@ -241,13 +243,18 @@ print(sys.exc_info())
 """
 
 
+def without_temporary_names(text):
+    """Torch up to 2.6 leaves a temporary directory to the interpreter's end, and a warning names it."""
+    return re.sub(r"/tmp\w{8}'", "/tmp…'", text)
+
+
 def test_exceptions_and_warnings_of_torch_stay_what_they_are(run_python, tmp_path):
     program = tmp_path / "exceptions.py"
     program.write_text(EXCEPTIONS)
     plain = run_python(program, plain=True)
     watched = run_python(program)
     assert plain.status == 0, plain.stderr
-    assert watched.stdout == plain.stdout
+    assert without_temporary_names(watched.stdout) == without_temporary_names(plain.stdout)
     assert watched.status == 0
     assert len(watched.raised()) == 6
 

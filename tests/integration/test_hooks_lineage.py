@@ -82,6 +82,26 @@ def test_lineage_ends_where_the_value_came_to_its_device(run_python):
     assert len(steps["long"]) <= 26 and steps["long"][-1] == (line_of(CHAINS, "long") - 3, "created")
 
 
+# Without simulated devices, for every torch that has hooks: one operand has data and the other has none.
+WITHOUT_DATA = """\
+import torch
+
+made = torch.ones(3)  # @made
+moved = made.to("meta")  # @moved
+kept = torch.from_numpy(made.numpy())  # @kept
+kept + moved  # @refused
+"""
+
+
+def test_lineage_is_known_where_devices_cannot_be_simulated(run_python):
+    result = run_python(WITHOUT_DATA)
+    assert result.status == 1
+    first, second = found_at(result, WITHOUT_DATA, "refused")["operands"]
+    assert (first["name"], steps_of(first)) == ("kept", [(line_of(WITHOUT_DATA, "kept"), "created")])
+    assert (second["name"], steps_of(second)) == (
+        "moved", [(line_of(WITHOUT_DATA, "moved"), "moved"), (line_of(WITHOUT_DATA, "made"), "created")])
+
+
 # Storages that no operator made. Each is preceded by tensors that are made and freed, so that storages are put where
 # tagged ones were.
 UNTAGGED = """\
