@@ -11,6 +11,7 @@
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/evidence/evidence.h"
 #include "hooks/inprocess/evidence/module_weights.h"
+#include "hooks/inprocess/evidence/waiting_calls.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
 #include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
@@ -273,8 +274,8 @@ bool is_lent(const Inquiry& inquiry, std::size_t operand) {
   if (at == kNoPlace || !is_entry(inquiry.search.place(at).link.kind)) return false;
   const void* frame = inquiry.innermost;
   for (int depth = 0; frame != nullptr && depth < kMaxFrames; ++depth, frame = frame_previous(frame)) {
-    const void* code = frame_code(frame);
-    if (code != nullptr && is_name(field<const void*>(code, code_members.name), "_functional_call")) return true;
+    if (!runs_python(frame)) continue;
+    if (is_name(field<const void*>(frame_code(frame), code_members.name), "_functional_call")) return true;
   }
   return false;
 }

@@ -15,9 +15,7 @@ def buffers_of(text):
     import ctypes
 
     api = ctypes.pythonapi
-    api.PyInterpreterState_Get.restype = ctypes.c_void_p
-    api._PyInterpreterState_GetConfig.argtypes = [ctypes.c_void_p]
-    api._PyInterpreterState_GetConfig.restype = ctypes.c_void_p
+    api._Py_GetConfig.restype = ctypes.c_void_p
     word = ctypes.sizeof(ctypes.c_void_p)
     wanted = bytes(ctypes.create_unicode_buffer(text))
     with open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -33,7 +31,7 @@ def buffers_of(text):
             return [int.from_bytes(got[at:at + word], sys.byteorder) for at in range(0, len(got), word)]
 
         # What the configuration points to: strings, and lists of strings.
-        pointers = words(api._PyInterpreterState_GetConfig(api.PyInterpreterState_Get()), 128)
+        pointers = words(api._Py_GetConfig(), 128)
         candidates = {*pointers, *(entry for pointer in pointers for entry in words(pointer, 2))}
         return [address for address in candidates if read(address, len(wanted)) == wanted]
 
