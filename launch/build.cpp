@@ -139,6 +139,10 @@ ProvidedHooks ensure_hooks(const Installation& installation, const Torch& torch,
 
 int build_command(const BuildFlags& flags) {
   const Torch torch = torch_of(flags.python.empty() ? "python3" : flags.python);
+  if (flags.simulation && !flags.quiet && !can_be_simulated(torch)) {
+    warn("torch " + torch.version + " gets hooks alone: simulated devices need torch " +
+         std::to_string(kSimTorchMajor) + "." + std::to_string(kSimTorchMinor) + " or later");
+  }
   if (!flags.import_file.empty()) {
     std::cout << import_hooks(torch, flags).string() << '\n';
     return 0;

@@ -146,6 +146,8 @@ def test_for_a_torch_too_old_to_be_simulated_the_hooks_are_built_alone(build):
     done = build("--sim")
     assert done.returncode == 0, done.stderr_text
     assert [p.name for p in pathlib.Path(done.stdout_text.strip()).iterdir()] == ["libdevsan_torch.so"]
+    said = [line for line in done.stderr_text.splitlines() if "simulated" in line]
+    assert said == ["devsan: warning: torch 2.7.1+cu128 gets hooks alone: simulated devices need torch 2.11 or later"]
 
 
 def test_quiet_build_says_nothing(build):

@@ -22,6 +22,13 @@ def test_unknown_option_is_refused_before_anything_is_done(name):
     assert done.stdout == "" and "--no-such-option" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [
+    ["--torch"], ["--fast", "--torch", "2.6.0"], ["--python", "python3"], ["--torch", "2.6.0", "--python", "/dev/null"]])
+def test_options_of_another_torch_that_make_no_sense_are_refused_before_anything_is_done(arguments):
+    done = script("test", *arguments)
+    assert done.returncode == 1 and done.stdout == "" and "--torch" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["setup", "test", "gpu_check", "torch_tests", "op_db", "gpu_truth"])
 def test_help_says_how_to_call_it(name):
     done = script(name, "--help")
