@@ -52,7 +52,8 @@ ProbeResult nothing(Probed what, const std::string& reason) {
 }
 
 ProbeResult no_answer(const std::string& python, const std::string& why) {
-  return nothing(Probed::no_answer, python + " is not a Python interpreter that works" + (why.empty() ? "" : ": " + why));
+  return nothing(Probed::no_answer,
+                 python + " is not a Python interpreter that works" + (why.empty() ? "" : ": " + why));
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ ProbeResult probe_torch(const std::string& python) {
   torch.directory = fields[3];
   std::error_code error;
   if (!fs::exists(torch.library(), error)) {
-    return nothing(Probed::no_torch, "the torch of " + python + " is incomplete: there is no " + torch.library().string());
+    return nothing(Probed::no_torch,
+                   "the torch of " + python + " is incomplete: there is no " + torch.library().string());
   }
   const TorchIdentity identity = identify_torch(torch.library().c_str());
   torch.version = identity.version.view();
