@@ -31,7 +31,7 @@ def library(tmp_path_factory):
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     target = tmp_path_factory.mktemp("frame_check") / "frame_check.so"
-    sources = [ROOT / "hooks/python" / f"{name}.cpp" for name in ("frame_check", "python_frames", "python_api")]
+    sources = [ROOT / "hooks/inprocess/interpreter" / f"{name}.cpp" for name in ("frame_check", "python_frames", "python_api")]
     subprocess.run(["g++", "-std=c++20", "-O1", "-fPIC", "-shared", f"-I{ROOT}", PROGRAMS / "frame_check.cpp", *sources,
                     "-o", target], check=True)
     return target
