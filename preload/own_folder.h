@@ -5,7 +5,7 @@
 
 namespace devsan {
 
-// The folder of the library, with links followed: LD_PRELOAD may name one. Empty where it cannot be told.
+// The folder of the library, with links followed: LD_PRELOAD may name one. Empty if the loader does not know it.
 FixedPath own_folder() noexcept;
 
 }  // namespace devsan

@@ -27,7 +27,7 @@ const devsan::Replacement g_replacements[] = {
     {reinterpret_cast<void*>(&torch_op), reinterpret_cast<void*>(&wrapped_op)}};
 const devsan::HookTable g_table = {devsan::kHooksAbi, 1, g_replacements, nullptr};
 
-// The hooks write a line to the file that TOLD_FILE names for everything that they are told of streams and events.
+// Appends a line to the file TOLD_FILE for each call of the device watch: streams, events, waits.
 template <class... Arguments>
 void write_told(const char* format, Arguments... arguments) {
   FILE* file = std::fopen(std::getenv("TOLD_FILE"), "a");

@@ -161,7 +161,7 @@ TEST_CASE("who has lost its lock leaves that of the new owner alone") {
   CHECK(cache.signature() == other);
 }
 
-TEST_CASE("a cache that takes no lock is told of") {
+TEST_CASE("a lock that cannot be made is an error that names the reason") {
   HooksLocation nowhere{};
   std::string("/nonexistent").copy(nowhere.root, sizeof nowhere.root - 1);
   CHECK_THROWS_WITH(BuildLock(nowhere, [] {}), Catch::Contains("cannot lock"));
