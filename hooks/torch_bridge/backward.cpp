@@ -16,7 +16,7 @@
 #include "hooks/inprocess/events/holder_search.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/silence.h"
-#include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/python_thread.h"
 #include "hooks/inprocess/provenance/sites.h"
@@ -178,7 +178,7 @@ const void* python_after_engine(ThreadState& state, const void* caller) noexcept
   const void* thread = python_thread(state);
   if (thread == nullptr || !is_in_python_bindings(caller) || !interpreter_lives()) return nullptr;
   const void* frame = innermost_frame(current_frame(thread));
-  const bool by_torch = frame != nullptr && (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
+  const bool by_torch = frame != nullptr && is_torch_code(frame);
   return by_torch ? thread : nullptr;
 }
 

@@ -14,8 +14,8 @@
 #include "hooks/inprocess/common/thread_state.h"
 #include "hooks/inprocess/events/device_messages.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
-#include "hooks/inprocess/interpreter/code_table.h"
 #include "hooks/inprocess/interpreter/exit_call.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/traceback_frames.h"
@@ -32,10 +32,6 @@ namespace {
 constexpr int kMaxTorchFrames = 8;       // of torch, around the one that raised
 constexpr std::size_t kMaxEntries = 16;  // of a list or tuple
 constexpr std::size_t kMaxMessage = 1024;
-
-bool is_torch_code(const void* frame) noexcept {
-  return (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
-}
 
 // `raise` and `assert`, rather than a call that raised.
 bool raises_itself(const void* frame) {

@@ -17,6 +17,7 @@
 #include "hooks/inprocess/events/short_report.h"
 #include "hooks/inprocess/events/silence.h"
 #include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/python_start.h"
@@ -148,8 +149,7 @@ struct KnownFrame {
 KnownFrame outermost_frame(const void* thread) noexcept {
   KnownFrame outermost;
   for (const void* frame = current_frame(thread); frame != nullptr; frame = frame_previous(frame)) {
-    const void* code = frame_code(frame);
-    if ((code_table.marks(code) & kNoCode) == 0) outermost = {frame, code};
+    if (has_code(frame)) outermost = {frame, frame_code(frame)};
   }
   return outermost;
 }
@@ -300,7 +300,7 @@ bool is_engine_thread(const ThreadState& state, const void* innermost) noexcept 
   if (state.backward_depth == 0 || innermost == nullptr) return false;
   const void* outermost = innermost;
   while (const void* around = frame_previous(outermost)) outermost = around;
-  return (code_table.marks(frame_code(outermost)) & kTorchCode) != 0;
+  return is_torch_code(outermost);
 }
 
 // `searched`: the thread's interpreter state, whose objects may be looked at; null where they may not.

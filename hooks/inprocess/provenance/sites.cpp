@@ -6,6 +6,7 @@
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/spin_guard.h"
 #include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/provenance/thread_caches.h"
@@ -159,7 +160,7 @@ trace::SiteId known_site(ThreadCaches* caches, const void* innermost, const void
 
 const void* innermost_frame(const void* frame) noexcept {
   for (int walked = 0; frame != nullptr && walked < kMaxFramesWalked; ++walked) {
-    if ((code_table.marks(frame_code(frame)) & kNoCode) == 0) return frame;
+    if (has_code(frame)) return frame;
     frame = frame_previous(frame);
   }
   return nullptr;

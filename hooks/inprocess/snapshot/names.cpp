@@ -2,7 +2,7 @@
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/common/runtime.h"
-#include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/snapshot/optimizer_state.h"
 #include "hooks/inprocess/source/source_files.h"
@@ -48,7 +48,7 @@ bool is_name_of_torch(const ObjectSearch& search, const Sighting& sighting, cons
   const trace::Position here = runtime.recorder->site(site).user;
   const trace::Position made = runtime.recorder->site(runtime.recorder->lineage(operand.lineage).site).user;
   const bool part = made.column != here.column || made.end_column != here.end_column;
-  return part && frame != nullptr && (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
+  return part && frame != nullptr && is_torch_code(frame);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "hooks/inprocess/interpreter/code_api.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/snapshot/object_graph.h"
 
 namespace devsan::hooks {
@@ -30,12 +31,7 @@ void* declared_member(const void* object, std::string_view name) noexcept {
 }
 
 void* dictionary_member(const void* object, std::string_view name) noexcept {
-  if (!has_instance_dict(object)) return nullptr;
-  void* dict = python.PyObject_GenericGetDict(const_cast<void*>(object), nullptr);
-  if (dict == nullptr) return nullptr;
-  void* found = dict_entry(dict, name);
-  python.Py_DecRef(dict);  // the object keeps it
-  return found;
+  return has_instance_dict(object) ? OwnAttributes(object)[name] : nullptr;  // the object keeps what it has
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "hooks/inprocess/interpreter/byte_code.h"
 #include "hooks/inprocess/interpreter/code_api.h"
-#include "hooks/inprocess/interpreter/code_table.h"
+#include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/snapshot/named_objects.h"
 #include "hooks/inprocess/snapshot/object_members.h"
@@ -18,14 +18,6 @@ constexpr int kMaxInnerFrames = 64;
 
 std::string_view ascii_member(const void* code, std::ptrdiff_t offset) noexcept {
   return text_of(field<const void*>(code, offset), nullptr, 0);
-}
-
-bool is_torch_code(const void* frame) noexcept {
-  return (code_table.marks(frame_code(frame)) & kTorchCode) != 0;
-}
-
-bool has_code(const void* frame) noexcept {
-  return (code_table.marks(frame_code(frame)) & kNoCode) == 0;
 }
 
 bool is_in_file(const void* frame, std::string_view file) noexcept {
