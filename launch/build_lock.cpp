@@ -9,9 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "launch/file_text.h"
 #include "launch/messages.h"
 
 namespace devsan::launch {
@@ -27,8 +26,7 @@ constexpr time_t kAbandonedAfter = 300;
 
 // What the lock says; empty where there is none, or where its owner is about to sign it.
 std::string signature_of(const fs::path& path) {
-  std::ifstream file(path);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
+  return text_of_file(path);
 }
 
 bool sign(int file, const std::string& text) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "launch/jobs.h"
 #include "launch/target_python.h"
 #include "preload/hooks_cache.h"
+#include "preload/torch_identity.h"
 
 namespace devsan::launch {
 namespace {
@@ -158,7 +158,8 @@ class Compilation {
 
   // What of the hooks needs no torch: from the archive, or compiled as well where there is none for this ABI.
   void add_inprocess() {
-    const fs::path archive = installation_.archives / (torch_.cxx11_abi ? "cxx11" : "pre-cxx11") / kArchive;
+    const fs::path archive =
+        installation_.archives / name_of(torch_.cxx11_abi ? CxxAbi::cxx11 : CxxAbi::pre_cxx11) / kArchive;
     std::error_code error;
     if (fs::exists(archive, error)) {
       objects_.push_back(archive.string());
@@ -251,10 +252,8 @@ std::vector<std::string> find_compiler() {
 }
 
 bool can_be_simulated(const Torch& torch) {
-  int major = 0;
-  int minor = 0;
-  if (std::sscanf(torch.version.c_str(), "%d.%d", &major, &minor) != 2) return true;  // the compiler will say
-  return std::pair(major, minor) >= std::pair(kSimTorchMajor, kSimTorchMinor);
+  // The compiler decides about what is no version.
+  return !is_older(torch.version.c_str(), kSimTorchMajor, kSimTorchMinor);
 }
 
 void compile_hooks(const Installation& installation, const Torch& torch, const fs::path& folder, Progress& progress) {

@@ -8,10 +8,11 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <random>
+
+#include "launch/file_text.h"
+#include "trace/process_info.h"
 
 namespace devsan::launch {
 namespace {
@@ -19,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFields = 5;
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
-}
 
 std::string hexadecimal(std::size_t number) {
   char digits[24];
@@ -45,18 +41,8 @@ std::string host_name() {
 std::string this_machine() {
   std::error_code ignored;
   const std::string processes = fs::read_symlink("/proc/self/ns/pid", ignored).string();
-  return hexadecimal(std::hash<std::string>{}(text_of("/proc/sys/kernel/random/boot_id") + processes + host_name()));
-}
-
-// 0 where there is no such process.
-unsigned long long start_of(int pid) {
-  constexpr int kFieldsBefore = 19;  // between the name and the time of the start
-  std::string text = text_of("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::size_t at = name_end + 1;
-  for (int i = 0; i <= kFieldsBefore && at != std::string::npos; ++i) at = text.find(' ', at + (i > 0 ? 1 : 0));
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+  return hexadecimal(
+      std::hash<std::string>{}(text_of_file("/proc/sys/kernel/random/boot_id") + processes + host_name()));
 }
 
 template <typename Number>
@@ -69,7 +55,8 @@ bool read_number(std::string_view text, Number* number) {
 
 Owner Owner::current() {
   std::random_device random;
-  return {host_name(), this_machine(), getpid(), start_of(getpid()), hexadecimal(random())};
+  return {host_name(), this_machine(), getpid(), trace::start_ticks_of(static_cast<std::uint32_t>(getpid())),
+          hexadecimal(random())};
 }
 
 std::string Owner::text() const {
@@ -92,7 +79,8 @@ std::optional<Owner> Owner::parse(std::string_view text) {
 
 Life life_of(const Owner& owner) {
   if (owner.machine != this_machine()) return Life::elsewhere;
-  return start_of(owner.pid) == owner.start && owner.start != 0 ? Life::alive : Life::dead;
+  const bool lives = owner.start != 0 && trace::start_ticks_of(static_cast<std::uint32_t>(owner.pid)) == owner.start;
+  return lives ? Life::alive : Life::dead;
 }
 
 }  // namespace devsan::launch

@@ -2,6 +2,7 @@
 // have a namespace of process ids of its own.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +13,8 @@ struct Owner {
   std::string host;     // for people
   std::string machine;  // where its process id means something: a boot of a machine, and a namespace of process ids
   int pid = 0;
-  unsigned long long start = 0;  // of the process, since two may have one id, one after the other
-  std::string random;            // no other owner has the same
+  std::uint64_t start = 0;  // of the process, in clock ticks, since two may have one id, one after the other
+  std::string random;       // no other owner has the same
 
   // This process, as an owner of something new.
   static Owner current();

@@ -10,12 +10,12 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <random>
 #include <set>
 
+#include "launch/file_text.h"
 #include "launch/kernel_log.h"
 #include "launch/messages.h"
 #include "launch/oom_kills.h"
@@ -69,8 +69,7 @@ bool is_inside_another_run(const Installation& installation) {
     const std::string process = "/proc/" + std::to_string(pid);
     std::error_code error;
     if (fs::read_symlink(process + "/exe", error) == installation.program) return true;
-    std::ifstream stat_file(process + "/stat");
-    std::string text((std::istreambuf_iterator<char>(stat_file)), {});
+    const std::string text = text_of_file(process + "/stat");
     const std::size_t name_end = text.rfind(") ");
     if (name_end == std::string::npos) return false;
     pid = std::atoi(text.c_str() + name_end + 4);  // ") S ppid"
