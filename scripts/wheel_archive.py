@@ -1,10 +1,10 @@
 """A part of scripts/wheel: puts the wheel together. It depends on nothing, so that pip never touches a torch."""
 
 import pathlib
-import subprocess
 import sys
 import zipfile
 
+import wheel_programs
 from wheel_tools import note
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch"))
@@ -15,16 +15,14 @@ EXECUTABLE = 0o755
 PLAIN = 0o644
 
 
-def index(prefix, slots):
+def index(tools, slots):
     """Which slot is for which torch, by the commit that it was built from and its C++ ABI."""
-    header = subprocess.run([prefix / "bin/devsan", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    source_id = (prefix.parent / "program/launch/generated/devsan_version.h").read_text().split('DEVSAN_SOURCE_ID "')[1].split('"')[0]
-    lines = [f"devsan-hooks 1 {header} {source_id}"]
+    lines = [f"devsan-hooks 1 {' '.join(wheel_programs.identity(tools))}"]
     lines += [f"{torch.commit} {torch.abi} {slot.name}" for slot in slots for torch in slot.torches]
     return "\n".join(lines) + "\n"
 
 
-def contents(root, prefix, slots):
+def contents(root, tools, prefix, slots):
     """Every file of the wheel: its name there, its bytes, its mode."""
     data = f"{wheel_backend.NAME}-{wheel_backend.version()}.data"
     for file in sorted((root / "launch/devsan").glob("*.py")):
@@ -35,17 +33,17 @@ def contents(root, prefix, slots):
             if file.is_file():
                 mode = EXECUTABLE if file.suffix == ".so" else PLAIN
                 yield f"{data}/data/{file.relative_to(prefix)}", file.read_bytes(), mode
-    yield f"{data}/data/lib/devsan/hooks/index", index(prefix, slots).encode(), PLAIN
+    yield f"{data}/data/lib/devsan/hooks/index", index(tools, slots).encode(), PLAIN
     for slot in slots:
         for file in sorted(slot.folder.iterdir()):
             yield f"{data}/data/lib/devsan/hooks/{slot.name}/{file.name}", file.read_bytes(), EXECUTABLE
 
 
-def write(root, prefix, slots, out):
+def write(root, tools, prefix, slots, out):
     out.mkdir(parents=True, exist_ok=True)
     info = f"{wheel_backend.NAME}-{wheel_backend.version()}.dist-info"
     about = wheel_backend.WHEEL.replace("Tag: py3-none-any", f"Tag: {TAG}").replace("Root-Is-Purelib: true", "Root-Is-Purelib: false")
-    files = [*contents(root, prefix, slots),
+    files = [*contents(root, tools, prefix, slots),
              (f"{info}/METADATA", (wheel_backend.metadata() + "\n" + (root / "README.md").read_text()).encode(), PLAIN),
              (f"{info}/WHEEL", about.encode(), PLAIN),
              (f"{info}/entry_points.txt", wheel_backend.ENTRY_POINTS.encode(), PLAIN),

@@ -7,15 +7,11 @@ import subprocess
 import tempfile
 import zipfile
 
-from wheel_tools import GLIBC, RUNTIME, Failure, note
+from wheel_tools import GLIBC, RUNTIME, Failure, note, version_of
 
 LIMITS = {"GLIBC": GLIBC, **RUNTIME}
 MOST_BYTES = 40_000_000
 NEEDED = re.compile(r"\((GLIBC|GLIBCXX|CXXABI)_([0-9.]+)\)\s+(\S+)")
-
-
-def version_of(text):
-    return tuple(map(int, text.split(".")))
 
 
 def is_elf(path):

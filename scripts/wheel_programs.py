@@ -1,5 +1,6 @@
 """A part of scripts/wheel: what depends on no torch, in a prefix as an installation has it."""
 
+import re
 import shutil
 import subprocess
 
@@ -30,6 +31,12 @@ def build_injected(root, tools, prefix):
     tools.run("cmake", "--build", folder, "--target", "devsan_preload", "devsan_inprocess")
     for part in ("preload", "hooks"):
         tools.run("cmake", "--install", folder / part)
+
+
+def identity(tools):
+    """(version, digest of the sources that `devsan build` compiles): what devsan compares an index with."""
+    header = (tools.folder / "program/launch/generated/devsan_version.h").read_text()
+    return tuple(re.search(rf'DEVSAN_{name} "([^"]+)"', header)[1] for name in ("VERSION", "SOURCE_ID"))
 
 
 def build(root, tools):

@@ -10,6 +10,7 @@ import subprocess
 import time
 from typing import NamedTuple
 
+import wheel_programs
 import wheel_torches
 from wheel_tools import Failure, note
 
@@ -35,13 +36,19 @@ def make_compat(root, tools):
     return compat
 
 
-def compile_for(root, tools, prefix, torch, source_id):
+def key_of(root, tools):
+    """Names all that decides how the libraries of one torch come out."""
+    builders = [root / "packaging/compat.c", root / "launch/compile.cpp", tools.cxx]
+    digest_of_builders = hashlib.sha256(b"".join(path.read_bytes() for path in builders)).hexdigest()
+    return "-".join((*wheel_programs.identity(tools), digest_of_builders[:8]))
+
+
+def compile_for(tools, prefix, torch, compat, key):
     """The folder with the libraries for one torch. What lies there already was made from the same sources."""
-    made = tools.folder / "hooks" / f"{source_id}-{torch.release.version}-{torch.abi}"
+    made = tools.folder / "hooks" / f"{key}-{torch.release.version}-{torch.abi}"
     if (made / HOOKS).exists():
         return made
     note(f"Compiling for torch {torch.release.version}, {torch.abi}")
-    compat = make_compat(root, tools)
     cache = tools.folder / "cache"
     shutil.rmtree(cache, ignore_errors=True)
     environment = {**os.environ, "CXX": str(tools.cxx), "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(torch.folder),
@@ -60,11 +67,6 @@ def digest(folder):
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest()
 
 
-def undefined_names(library):
-    listed = subprocess.run(["nm", "-D", "--undefined-only", "--format=posix", library], capture_output=True, text=True, check=True)
-    return {line.split()[0].split("@")[0] for line in listed.stdout.splitlines() if line.split()[1] == "U"}
-
-
 def check_symbols(tools, prefix, torch, folder):
     """All that the libraries need of torch is there. A build that is not at hand cannot be asked."""
     if not torch.exports:
@@ -73,33 +75,23 @@ def check_symbols(tools, prefix, torch, folder):
     for name in ("libstdc++.so.6", "libgcc_s.so.1"):
         found = subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
         others.append(found.stdout.strip())
-    known = torch.exports.union(*(wheel_torches.exported_names(library) for library in others))
+    known = torch.exports.union(*(wheel_torches.dynamic_names(library, "--defined-only") for library in others))
     for library in sorted(folder.iterdir()):
-        missing = undefined_names(library) - known
+        missing = wheel_torches.dynamic_names(library, "--undefined-only", "U") - known
         if missing:
             raise Failure(f"{library.name} for torch {torch.release.version} needs what that torch has not: "
                           f"{', '.join(sorted(missing)[:5])}")
 
 
-def source_id(prefix):
-    """The version and the digest of the sources, as `devsan --version` says them."""
-    version = subprocess.run([prefix / "bin/devsan", "--version"], capture_output=True, text=True, check=True).stdout
-    sources = prefix / "share/devsan/src"
-    text = hashlib.sha256()
-    for path in sorted(sources.rglob("*")):
-        if path.is_file():
-            text.update(str(path.relative_to(sources)).encode() + path.read_bytes())
-    return f"{version.split()[1]}-{text.hexdigest()[:16]}"
-
-
 def build(root, tools, prefix, releases):
-    identity = source_id(prefix)
+    key = key_of(root, tools)
+    compat = make_compat(root, tools)
     slots, by_headers = [], {}
     for release in releases:
         torch = wheel_torches.fetch(tools, release)
         shared = by_headers.get((torch.headers, torch.abi))
         if shared is None:
-            folder = compile_for(root, tools, prefix, torch, identity)
+            folder = compile_for(tools, prefix, torch, compat, key)
             shared = next((slot for slot in slots if digest(slot.folder) == digest(folder)), None)
         if shared is None:
             name = slot_name(torch)

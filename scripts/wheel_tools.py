@@ -43,6 +43,10 @@ class Tools(NamedTuple):
             raise Failure(f"{pathlib.Path(words[0]).name} failed with {done.returncode}:\n{tail}\nThe whole log: {self.log}")
 
 
+def version_of(text):
+    return tuple(map(int, text.split(".")))
+
+
 def note(text):
     print(f"   {text}", flush=True)
 
@@ -93,7 +97,7 @@ def runtime_names(library):
             continue
         symbol, version = fields[7].split("@@")
         family, _, number = version.partition("_")
-        if family in RUNTIME and number[0].isdigit() and tuple(map(int, number.split("."))) <= tuple(map(int, RUNTIME[family].split("."))):
+        if family in RUNTIME and number[0].isdigit() and version_of(number) <= version_of(RUNTIME[family]):
             yield symbol, version, fields[3]
 
 

@@ -44,9 +44,11 @@ def releases(path, chosen):
     return [release for release in listed if not chosen or release.version in chosen]
 
 
-def exported_names(library):
-    listed = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", library], capture_output=True, text=True, check=True)
-    return {line.split()[0].split("@")[0] for line in listed.stdout.splitlines()}
+def dynamic_names(library, which, kind=None):
+    """The dynamic symbols that nm lists with the option `which`, of one kind or of all, without their versions."""
+    listed = subprocess.run(["nm", "-D", which, "--format=posix", library], capture_output=True, text=True, check=True)
+    fields = [line.split() for line in listed.stdout.splitlines()]
+    return {field[0].split("@")[0] for field in fields if kind in (None, field[1])}
 
 
 def build_id(library):
@@ -78,7 +80,7 @@ def unpack(tools, version, folder):
     shutil.rmtree(download)
     (folder / "torch/__init__.py").touch()
     library_folder = folder / "torch/lib"
-    exports = set().union(*(exported_names(library_folder / name) for name in LIBRARIES if (library_folder / name).exists()))
+    exports = set().union(*(dynamic_names(library_folder / name, "--defined-only") for name in LIBRARIES if (library_folder / name).exists()))
     identities = {name: build_id(library_folder / name) for name in LINKED}
     abi = "cxx11" if any(name.startswith(ERROR_OF_ABI["cxx11"]) for name in exports) else "pre-cxx11"
     for name in LIBRARIES:
