@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from harness import ROOT, Runner
 
@@ -68,7 +69,6 @@ def test_dockerfile_has_the_stages_that_are_named_and_copies_what_an_installatio
 
 
 def test_manifest_mounts_every_volume_and_preloads_a_library_that_is_there(devsan):
-    yaml = pytest.importorskip("yaml")
     spec = yaml.safe_load((EXAMPLES / "kubernetes.yaml").read_text())["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     (copying,) = spec["initContainers"]

@@ -1,13 +1,12 @@
 """Hooks that were compiled for another layout of tensors than the torch at hand has."""
 
 import os
-import pathlib
 import subprocess
-import sys
 
 import pytest
 
 from harness import LEAKING
+from installations import torch_of
 
 PROGRAM = """
 import torch
@@ -33,11 +32,8 @@ def other_torch(real, folder):
 
 
 @pytest.mark.slow
-def test_hooks_for_another_layout_say_so_in_one_line_and_the_program_runs_as_without(devsan, tmp_path):
-    python = os.environ.get("DEVSAN_TEST_PYTHON", sys.executable)
-    where = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('torch').origin)"],
-                           capture_output=True, text=True, check=True).stdout
-    other_torch(pathlib.Path(where.strip()).parent, tmp_path / "other")
+def test_hooks_for_another_layout_say_so_in_one_line_and_the_program_runs_as_without(devsan, python, tmp_path):
+    other_torch(torch_of(python), tmp_path / "other")
     environment = {key: value for key, value in os.environ.items() if key not in LEAKING}
     environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     built = subprocess.run([devsan, "build", "--quiet", "--python", python], capture_output=True, text=True, check=False,
