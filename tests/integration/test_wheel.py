@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from harness import ROOT
+from harness import ROOT, is_cuda_build
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import wheel_check  # noqa: E402 - found by the line above
@@ -76,7 +76,8 @@ class Machine:
         self.folder = folder
         self.venv = folder / "venv"
         subprocess.run([sys.executable, "-m", "venv", self.venv], check=True)
-        self.pip(os.environ.get("DEVSAN_TEST_WHEEL_TORCH", f"torch=={TORCH}"), "numpy")
+        self.pip(f"torch=={TORCH}", "numpy")
+        assert not os.environ.get("DEVSAN_TEST_WHEEL_CUDA") or is_cuda_build(str(self.venv / "bin/python"))
         before = self.packages()
         self.pip(wheel)
         assert self.packages() - before == {"devsan"}
