@@ -8,6 +8,11 @@ namespace {
 constinit std::atomic<const std::atomic<const DeviceWatch*>*> g_watch{nullptr};
 constinit thread_local CrossingCopy t_last_copy{};
 
+const DeviceWatch* hooks_watch() noexcept {
+  const auto* const place = g_watch.load(std::memory_order_acquire);
+  return place != nullptr ? place->load(std::memory_order_acquire) : nullptr;
+}
+
 const void* event_of(const Observation& seen) noexcept {
   return reinterpret_cast<const void*>(seen.address);
 }
@@ -75,11 +80,13 @@ void tell_through(const std::atomic<const DeviceWatch*>* watch) noexcept {
   g_watch.store(watch, std::memory_order_release);
 }
 
+void begin_recording() noexcept {
+  if (const DeviceWatch* const watch = hooks_watch()) watch->begins();
+}
+
 void tell_hooks(const Observation& seen, StreamName on) noexcept {
   if (call_of(seen.call).kind == DeviceCallKind::copy) note_copy(seen, on);
-  const auto* const place = g_watch.load(std::memory_order_acquire);
-  const DeviceWatch* const watch = place != nullptr ? place->load(std::memory_order_acquire) : nullptr;
-  if (watch != nullptr) tell(*watch, seen, on);
+  if (const DeviceWatch* const watch = hooks_watch()) tell(*watch, seen, on);
 }
 
 const DeviceCalls& device_calls() noexcept {

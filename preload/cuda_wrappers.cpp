@@ -13,6 +13,7 @@
 #include "preload/cuda_driver.h"
 #include "preload/cuda_journal.h"
 #include "preload/cuda_reading.h"
+#include "preload/cuda_telling.h"
 #include "preload/elf_image.h"
 #include "preload/session.h"
 
@@ -72,6 +73,17 @@ Word watch(CallId id, void* real, const Word* in, const StackWords* stack) noexc
   return result;
 }
 
+// A forked child begins to record with its first operator, or with the first call that uses a device: what is done to a
+// stream is of no use to who has not seen how the stream was made.
+bool records(const Call& call) noexcept {
+  if (g_journal.begin(recorder())) return true;
+  const bool uses_device = call.kind == DeviceCallKind::create_stream || call.kind == DeviceCallKind::allocate ||
+                           call.kind == DeviceCallKind::copy;
+  if (!uses_device) return false;
+  begin_recording();
+  return g_journal.begin(recorder());
+}
+
 Word call_real(CallId id, std::size_t instance, const Word* in, const StackWords* stack) noexcept {
   const Call& call = call_of(id);
   void* const real = g_real[static_cast<std::size_t>(id)][instance].load(std::memory_order_acquire);
@@ -80,7 +92,7 @@ Word call_real(CallId id, std::size_t instance, const Word* in, const StackWords
     if (static_cast<std::uint32_t>(result) == 0) replace_entry_point(in);
     return result;
   }
-  if (t_inside || !g_journal.begin(recorder())) return pass_on(call, real, in, stack);
+  if (t_inside || !records(call)) return pass_on(call, real, in, stack);
   return watch(id, real, in, stack);
 }
 

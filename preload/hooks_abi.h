@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 9;
+inline constexpr std::uint32_t kHooksAbi = 10;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -44,6 +44,8 @@ struct HostAccess {
 // simulated devices PyTorch's id of it, on real ones what DeviceCalls::stream_of says; an event by an address. Any
 // thread may call. A device of -1 is one that is not known.
 struct DeviceWatch {
+  // This process records nothing yet: a forked child that uses a device before it runs an operator. Recording begins.
+  void (*begins)();
   void (*recorded)(const void* event, int device, std::int64_t stream);
   void (*destroyed)(const void* event);
   void (*stream_destroyed)(int device, std::int64_t stream);

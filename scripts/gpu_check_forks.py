@@ -11,6 +11,7 @@ leaves it as it leaves any other; its traceback has one frame more, that of this
 import json
 import os
 import pathlib
+import random
 import signal
 import sys
 import time
@@ -72,7 +73,9 @@ def become(path):
     return compile(path.read_text(), str(path), "exec"), module.__dict__
 
 
-torch.random.default_generator.manual_seed(0)  # torch would draw one, and programs print what they computed
+# Both would be seeded by chance, and programs print what they computed.
+random.seed(0)
+torch.random.default_generator.manual_seed(0)
 jobs, seconds, folder, *names = sys.argv[1:]
 mine = serve(list(map(pathlib.Path, names)), int(jobs), float(seconds), pathlib.Path(folder))
 if mine:

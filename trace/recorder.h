@@ -6,8 +6,9 @@
 //
 // Forks: the state that says "this process records" lies in a page that the kernel wipes in a forked child, so a child
 // is inactive from its first instruction, however it was forked (a vfork child shares the parent's memory, and is not
-// expected to run an operator). The first operator in the child calls reopen_in_child(), which gives it a file of its
-// own, with the tables of the parent, so that ids kept in memory stay valid.
+// expected to run an operator). The first operator in the child, or its first call that uses a device, calls
+// reopen_in_child(), which gives it a file of its own, with the tables of the parent, so that ids kept in memory stay
+// valid.
 #pragma once
 
 #include <array>

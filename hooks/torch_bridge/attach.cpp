@@ -22,6 +22,7 @@
 #include "hooks/torch_bridge/meeting.h"
 #include "hooks/torch_bridge/races.h"
 #include "hooks/torch_bridge/storage_release.h"
+#include "hooks/torch_bridge/thread_start.h"
 #include "trace/fixed_text.h"
 
 namespace devsan::hooks {
@@ -46,7 +47,15 @@ bool is_asked_by_program() noexcept {
   return state.depth == 0 && (!runtime.has_python || python_thread(state) != nullptr);
 }
 
+// Streams that are made before the first operator are to be known when it runs.
+void begin_recording() noexcept {
+  ThreadState& state = thread_state();
+  const trace::Recorder& recorder = *runtime.recorder;
+  if (!state.busy && !recorder.active() && !recorder.gave_up()) start_thread(state);
+}
+
 constexpr DeviceWatch kDeviceWatch = {
+    &begin_recording,
     [](const void* event, int device, std::int64_t stream) {
       pending_copies.record_event(event, {device, stream});
     },

@@ -158,6 +158,28 @@ def test_what_is_waited_for_is_no_race_however_that_is_done(backend, run_python)
     assert [f["severity"] for f in result.findings if f["kind"] == "unpinned-async-copy"] == ["warning"]
 
 
+FORKED = BEGIN + """
+    import os
+
+    child = os.fork()
+    if child == 0:
+        mine = cuda.new_stream()  # before any operator of this process
+        cuda.set_stream(mine)
+        late = send(pinned())
+        cuda.set_stream(0)
+        late * 2  # in a child
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_stream_that_a_forked_child_makes_before_its_first_operator_is_known(backend, run_python):
+    path = {"LD_LIBRARY_PATH": str(backend)}
+    result = run_python(FORKED, backend / "libbackend.so", options=["--quiet"], env=path)
+    assert (result.status, result.stdout) == (0, "0\n"), result.stderr
+    assert marked(FORKED, result, "async-race") == ["in a child"]
+
+
 CAPTURE = BEGIN + """
     import threading
 

@@ -37,6 +37,7 @@ void write_told(const char* format, Arguments... arguments) {
 }
 
 const devsan::DeviceWatch g_watch = {
+    [] {},
     [](const void* event, int device, std::int64_t stream) {
       write_told("recorded %p cuda:%d %" PRIx64 "\n", event, device, stream);
     },
