@@ -5,6 +5,7 @@ import ctypes
 import gc
 import itertools
 import sys
+import time
 from typing import Callable, Iterator, NamedTuple
 
 from bench_statistics import Aim
@@ -41,6 +42,7 @@ def operators(device: str) -> list[Op]:
     return [Op(call, operands, batch_of(call, names)) for call, operands in calls]
 
 
+LARGEST_BATCH = 64  # of the GPU-bound step, in sequences
 Step = Callable[[], None]
 
 
@@ -80,14 +82,33 @@ def host_bound_step(device: str) -> Step:
 
 
 def gpu_bound_step(device: str) -> Step:
-    """As large as the smallest GPT-2, in bfloat16: the host is far ahead of the GPU."""
+    """As large as the smallest GPT-2, in bfloat16, with a batch for which the host is far ahead of the GPU."""
     import torch
 
     layers, width, batch, length = (1, 24, 2, 16) if is_rehearsal() else (12, 768, 8, 512)
     model = transformer(layers, width, 12, device)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     forward = torch.autocast("cuda", torch.bfloat16)(model.forward)
-    return training_step(forward, optimizer, torch.randn(batch, length, width, device=device))
+    while True:
+        step = training_step(forward, optimizer, torch.randn(batch, length, width, device=device))
+        # The eight sequences that kept an H100 busy are not enough for an H200, which waited for the host.
+        if is_rehearsal() or batch >= LARGEST_BATCH or waits_for_gpu(step):
+            return step
+        batch *= 2
+
+
+def waits_for_gpu(step: Step) -> bool:
+    """Whether the GPU takes twice the time that the host needs to queue a step."""
+    import torch
+
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    step()
+    queued = time.perf_counter()
+    torch.cuda.synchronize()
+    return time.perf_counter() - began >= 2 * (queued - began)
 
 
 def graph_replay(device: str) -> Step:
