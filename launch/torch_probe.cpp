@@ -85,7 +85,7 @@ ProbeResult probe_torch(const std::string& python) {
                                             std::to_string(kOldestTorchMinor) + " or later is needed");
   }
   if (identity.abi == CxxAbi::none || identity.abi == CxxAbi::unknown) {
-    return nothing(Probed::other_torch, "the torch of " + python + " does not tell its C++ ABI (libc10.so)");
+    return nothing(Probed::other_torch, "cannot tell the C++ ABI of the torch of " + python + " (libc10.so)");
   }
   torch.cxx11_abi = identity.abi == CxxAbi::cxx11;
   return {Probed::torch, torch};

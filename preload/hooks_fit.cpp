@@ -47,7 +47,7 @@ bool is_own(std::string_view symbol) noexcept {
 
 bool is_whole(const ElfFile& library, const char* name, Reason* why) noexcept {
   if (library.whole()) return true;
-  why->append(name).append(" is not whole");
+  why->append(name).append(" is incomplete");
   return false;
 }
 

@@ -192,8 +192,8 @@ class Start {
       return fail_to_load(message);
     }
     if (choice.torch.abi == CxxAbi::unknown) {
-      message.append("the torch at ").append(parent_path(torch_.library.c_str(), 2).view());
-      return fail_to_load(message.append(" does not tell its C++ ABI"));
+      message.append("cannot tell the C++ ABI of the torch at ");
+      return fail_to_load(message.append(parent_path(torch_.library.c_str(), 2).view()));
     }
     switch (choice.cached) {
       case HooksState::ready:

@@ -43,7 +43,7 @@ void guard_pages(const HostServices& host) {
   if (guard_device_pages(bytes, host.say)) {
     watch_host_faults(host.device_watch);
   } else {
-    host.say("there is no address space to reserve: device pages are not guarded");
+    host.say("cannot reserve address space: device pages are not guarded");
   }
 }
 

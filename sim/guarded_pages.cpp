@@ -124,7 +124,7 @@ void give_up() noexcept {
   g_giving_up.store(true);
   protect(0, g_pages, PROT_READ | PROT_WRITE);
   g_gave_up.store(true);
-  g_say("the kernel permits no more ranges of memory (vm.max_map_count): device pages are not guarded any more");
+  g_say("too many memory ranges (vm.max_map_count): device pages are no longer guarded");
 }
 
 void open(const GuardedBlock& block) noexcept {

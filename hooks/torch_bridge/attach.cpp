@@ -108,7 +108,7 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
     return nullptr;
   }
   if (!LargePage::make()) {
-    host->say("no memory for what is remembered of tensors: nothing is recorded");
+    host->say("out of memory, so nothing is recorded");
     return nullptr;
   }
   runtime.host = host;
@@ -117,12 +117,12 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   if (::getcwd(directories.start, sizeof directories.start) == nullptr) directories.start[0] = 0;
   look_for_torch();
   if (!register_operators()) {
-    host->say("the trace file has no room for this torch's operators: nothing is recorded");
+    host->say("the trace file is too small for this torch's operators, so nothing is recorded (raise trace_size)");
     return nullptr;
   }
   runtime.has_origins = watch_storage_release();
   if (!runtime.has_origins) {
-    host->recorder->add_notice("this torch's storages cannot be followed: operands carry no history");
+    host->recorder->add_notice("cannot track the storages of this torch: findings have no histories");
   }
   look_for_python();
   start_boxed_demand();

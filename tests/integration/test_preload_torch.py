@@ -168,7 +168,7 @@ def test_a_torch_that_does_not_tell_its_abi_is_told_of_and_the_program_runs(prel
     toys.shared("unmarked/lib/libc10.so", "torch.c")
     program = toys.build("unmarked-linked", "linked.c", f"-L{torch}", "-ltorch_cpu", f"-Wl,-rpath,{torch}")
     run = preload.run(program, "op", options=None, env={"XDG_CACHE_HOME": str(preload.folder)})
-    assert tuple(run) == (0, "op: 1\n", f"devsan: the torch at {torch.parent} does not tell its C++ ABI; "
+    assert tuple(run) == (0, "op: 1\n", f"devsan: cannot tell the C++ ABI of the torch at {torch.parent}; "
                                         "the program runs without devsan\n")
 
 

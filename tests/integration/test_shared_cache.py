@@ -221,7 +221,7 @@ def test_without_a_compiler_one_line_names_the_remedies(build):
 
 # ---- torches that cannot be served
 
-@pytest.mark.parametrize("flaw, word", [("old", "2.6 or later"), ("unmarked", "does not tell its C++ ABI")])
+@pytest.mark.parametrize("flaw, word", [("old", "2.6 or later"), ("unmarked", "cannot tell the C++ ABI")])
 def test_a_torch_that_cannot_be_served_is_told_of_in_one_line_and_nothing_is_compiled(build, flaw, word):
     if flaw == "old":
         (build.torch / "version.py").write_text("__version__ = '2.5.1+cpu'\n")

@@ -89,7 +89,7 @@ def test_devices_are_simulated_by_a_slot(machine, torch_version):
 @both_ways
 def test_a_library_that_is_cut_off_is_passed_over(machine, preload):
     os.truncate(machine.installed.slot / "libdevsan_torch.so", 100_000)
-    check_passed_over(machine, preload, str(machine.installed.slot), "libdevsan_torch.so is not whole")
+    check_passed_over(machine, preload, str(machine.installed.slot), "libdevsan_torch.so is incomplete")
 
 
 @both_ways

@@ -42,7 +42,7 @@ bool is_pending(bool ended_well) noexcept {
 
 void halt_at_finding() noexcept {
   if (!runtime.host->options.halt) return;
-  runtime.host->say("the process ends here with 66, as the option halt asks");
+  runtime.host->say("ending the process with status 66 (option halt)");
   runtime.recorder->close(trace::CloseMark::halted);
   ::_exit(kHaltStatus);
 }

@@ -244,7 +244,7 @@ void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noex
   if (!sites.take(sample, clock)) {
     next_census = kNever;
     paced.next_time.store(kNever, std::memory_order_relaxed);
-    runtime.recorder->add_notice("the sizes of tensors cannot be read here: what keeps memory is not known");
+    runtime.recorder->add_notice("cannot read the sizes of tensors: findings about memory do not name what keeps it");
     return;
   }
   const std::int64_t end = trace::clock_ns(CLOCK_MONOTONIC);

@@ -40,7 +40,7 @@ TEST_CASE("what a library needs of others is found, but what has a version or ma
   CHECK(ElfFile(kSlot.c_str()).any_needed([](const char* name) { return std::string(name) == "libtorch_cpu.so"; }));
 }
 
-TEST_CASE("a library that was cut off is not whole") {
+TEST_CASE("a library that was cut off is incomplete") {
   const TemporaryDirectory directory;
   std::ifstream file(kSlot, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(file)), {});

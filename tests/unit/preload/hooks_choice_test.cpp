@@ -144,11 +144,11 @@ TEST_CASE("a slot that does not fit is passed over in one sentence") {
   }
   SECTION("a library is cut off") {
     fs::resize_file(machine.slot() / kSimLibrary, 5000);
-    check_passed_over(machine, std::string(kSimLibrary) + " is not whole");
+    check_passed_over(machine, std::string(kSimLibrary) + " is incomplete");
   }
   SECTION("the hooks are missing") {
     fs::remove(machine.slot() / kHooksLibrary);
-    check_passed_over(machine, std::string(kHooksLibrary) + " is not whole");
+    check_passed_over(machine, std::string(kHooksLibrary) + " is incomplete");
   }
   SECTION("the index is of other sources") {
     machine.write_index("0.1.0 ffffffffffffffff", "0123abcd cxx11 2.13\n");
