@@ -8,47 +8,13 @@ import pathlib
 import re
 import shutil
 import sys
-from typing import NamedTuple
 
+from corpus_programs import CORPUS, SIDES, programs
 from gpu_check_run import LEFT_OUT, ROOT, last_line
 
-PROGRAMS = ROOT / "tests/programs"
-FORKS = ROOT / "scripts/gpu_check_forks.py"
-RACE = "async-race"
+FORKS = ROOT / "scripts/corpus_forks.py"
 # Of 60: what most programs are for is refused operators, but what is silent and what is correct differs more.
 SHARES = {"raises": 0.6, "silent": 0.2, "clean": 0.2}
-SECOND_GPU = re.compile(r"""cuda:1\b|["']cuda["'], (index=)?1\b""")  # in a program that does not say what it needs
-
-
-class Program(NamedTuple):
-    path: pathlib.Path
-    expect: str
-    kinds: tuple
-    gpus: int
-    raises: frozenset  # lines with # RAISE
-    roots: frozenset
-
-    @classmethod
-    def read(cls, path):
-        text = path.read_text()
-        header = dict(re.findall(r"^# (expect|kinds|needs): (.+)$", text, re.M))
-        marked = {mark: frozenset(number for number, line in enumerate(text.splitlines(), 1) if mark in line)
-                  for mark in ("# RAISE", "# ROOT")}
-        needs = re.match(r"(\d+) GPUs", header.get("needs", ""))
-        gpus = int(needs[1]) if needs else 2 if SECOND_GPU.search(text) else 1
-        return cls(path, header.get("expect", "").split()[0], tuple(header.get("kinds", "").split("|")), gpus,
-                   marked["# RAISE"], marked["# ROOT"])
-
-    def is_race(self):
-        return RACE in self.kinds
-
-
-def programs(folders, gpus):
-    """All that `gpus` devices suffice for, sorted by their names."""
-    paths = [path for folder in folders for path in folder.glob("[0-9]*.py")]
-    found = (Program.read(path) for path in sorted(paths, key=lambda path: path.name)
-             if re.search(r"^# expect: \w", path.read_text(), re.M))
-    return [program for program in found if program.gpus <= gpus]
 
 
 def spread(found, count):
@@ -194,7 +160,7 @@ def run_set(check, name, chosen, most):
 
 
 def all_of(check):
-    return programs([PROGRAMS, *check.options.programs], check.results["machine"].get("gpus", 1))
+    return programs([*(CORPUS / side for side in SIDES), *check.options.programs], check.results["machine"].get("gpus", 1))
 
 
 if __name__ == "__main__":

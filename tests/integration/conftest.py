@@ -25,7 +25,7 @@ def pytest_unconfigure():
 def pytest_addoption(parser):
     parser.addoption("--one-in", type=int, default=1, metavar="N", help="run one test in so many")
     parser.addoption("--programs-one-in", type=int, default=1, metavar="N",
-                     help="of the programs of tests/programs that PyTorch refuses, run one in so many")
+                     help="of the programs of the corpus that PyTorch refuses, run one in so many")
 
 
 def is_chosen(name, one_in):

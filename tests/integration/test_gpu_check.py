@@ -14,11 +14,16 @@ from harness import LEAKING, ROOT, need_simulated_devices
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import corpus_programs  # noqa: E402
 import gpu_check_build  # noqa: E402
 import gpu_check_device  # noqa: E402
 import gpu_check_programs  # noqa: E402
-from gpu_check_programs import Program  # noqa: E402
+from corpus_programs import Program  # noqa: E402
 from gpu_check_run import Check, Step  # noqa: E402
+
+
+def on_gpus(count):
+    return corpus_programs.programs([corpus_programs.CORPUS / side for side in corpus_programs.SIDES], count)
 
 
 def environment():
@@ -122,14 +127,13 @@ def test_forked_programs_run_as_main_and_one_that_hangs_is_ended(python, tmp_pat
 
 
 def test_the_spread_is_fixed_and_has_every_kind_but_races():
-    found = gpu_check_programs.programs([gpu_check_programs.PROGRAMS], 1)
+    found = on_gpus(1)
     chosen = gpu_check_programs.spread(found, 60)
     assert chosen == gpu_check_programs.spread(found[::-1], 60) and 50 <= len(chosen) <= 60
     assert {program.expect for program in chosen} == {"raises", "silent", "clean"}
     assert not any(program.is_race() or program.gpus > 1 for program in chosen)
     assert sum(program.is_race() for program in found) >= 5
-    both = gpu_check_programs.programs([gpu_check_programs.PROGRAMS], 2)
-    assert any(program.gpus == 2 for program in both)
+    assert any(program.gpus == 2 for program in on_gpus(2))
 
 
 @pytest.mark.parametrize("text, gpus", [
@@ -161,7 +165,7 @@ def finding(kind="device-mismatch", line=5, cause=3):
 ])
 def test_a_program_is_right_when_its_line_is_told_and_its_cause_when_that_is_the_line_to_change(expect, status, found,
                                                                                                judged):
-    program = Program(None, expect, ("async-race",), 1, frozenset({5}), frozenset({3}))
+    program = Program(None, expect, ("async-race",), 1, "a thread", frozenset({5}), frozenset({3}), frozenset({3}))
     assert gpu_check_programs.judge(program, status, found) == judged
 
 
@@ -175,7 +179,7 @@ class Ended:
 
 @pytest.mark.parametrize("kinds, told", [(("async-race",), [True, False]), (("",), [False, False])])
 def test_output_must_be_the_same_but_for_that_of_a_race_and_the_status_always(kinds, told):
-    program = Program(ROOT / "1_x.py", "clean", kinds, 1, frozenset(), frozenset())
+    program = Program(ROOT / "1_x.py", "clean", kinds, 1, "a thread", frozenset(), frozenset(), frozenset())
     rows = [gpu_check_programs.judged(program, Ended(0, "one"), traced, {})
             for traced in (Ended(0, "two"), Ended(1, "one"))]
     assert [row["unchanged"] for row in rows] == told

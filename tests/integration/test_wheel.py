@@ -20,7 +20,7 @@ import wheel_tools  # noqa: E402
 TORCH = "2.13.0"
 # What a program needs of a system without development tools.
 COMMANDS = ["bash", "sh", "env", "cat", "uname"]
-PROGRAMS = sorted((ROOT / "tests/programs").glob("[0-9]*.py"))
+PROGRAMS = sorted((ROOT / "corpus/train").glob("[0-9]*.py"))
 SOME = [path for path in PROGRAMS if "# expect: raises" in path.read_text()][::len(PROGRAMS) // 10][:10]
 WORKER = """
 import os, torch
