@@ -18,14 +18,14 @@ TABLES = ROOT / "tests/golden/gpu_truth"
 DEMO_LINE, DEMO_STEP = 2117, 17
 
 
-def both(check, name, most, program, env=None):
+def both(check, name, most, *program, env=None):
     """(without devsan, with devsan, the traces' folder) of a program in processes of its own, side by side."""
     out = check.work / "traces" / name
     shutil.rmtree(out, ignore_errors=True)
     env = env or (lambda side: {})
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        plain = pool.submit(check.run, check.plain(program), most, env=check.environment(**env("plain")))
-        traced = pool.submit(check.run, check.traced(out, program), most, env=check.environment(**env("traced")))
+        plain = pool.submit(check.run, check.plain(*program), most, env=check.environment(**env("plain")))
+        traced = pool.submit(check.run, check.traced(out, *program), most, env=check.environment(**env("traced")))
         return plain.result(), traced.result(), out
 
 
@@ -40,30 +40,56 @@ def loud(report):
     return [one for one in report["findings"] if one["severity"] != "note"] if report else None
 
 
-# ---- CUDA graphs
+# ---- CUDA graphs, also those of compiled code and of collectives
 
-def check_graphs(check):
-    """Captures end as without devsan, and the driver refuses nothing that it does not refuse the program itself."""
-    logs = {side: check.work / f"cuda_{side}.log" for side in ("plain", "traced")}
+def with_driver_log(check, name, most, *program):
+    """As both(), with whether the driver too says the same on both sides: (good, words, plain, traced, out)."""
+    logs = {side: check.work / f"cuda_{name}_{side}.log" for side in ("plain", "traced")}
     for log in logs.values():
         log.unlink(missing_ok=True)
-    plain, traced, _ = both(check, "graphs", 90, GPU_PROGRAMS / "cuda_graphs.py",
-                            lambda side: {"CUDA_LOG_FILE": logs[side]})
+    plain, traced, out = both(check, name, most, *program, env=lambda side: {"CUDA_LOG_FILE": logs[side]})
     texts = [log.read_text(errors="replace") if log.exists() else "" for log in logs.values()]
     more = added_lines(*texts)
     differs = difference(plain, traced)
-    failed = [line for line in traced.stdout.splitlines() if "Error: " in line]
-    words = [f"{len(traced.stdout.splitlines()) - len(failed)} of {len(plain.stdout.splitlines())} ways of capture pass"]
-    words += [f"differs from without devsan: {differs}"] if differs else ["as without devsan"]
+    words = [f"differs from without devsan: {differs}"] if differs else ["as without devsan"]
     words += [f"the driver says more: {'; '.join(more[:4])}"] if more else []
-    words += failed[:2]
-    return plain.returncode == 0 and not differs and not more, "; ".join(words)
+    return plain.returncode == 0 and not differs and not more, words, plain, traced, out
+
+
+def check_graphs(check):
+    """Captures end as without devsan, and the driver refuses nothing that it does not refuse the program itself."""
+    good, words, plain, traced, _ = with_driver_log(check, "graphs", 90, GPU_PROGRAMS / "cuda_graphs.py")
+    failed = [line for line in traced.stdout.splitlines() if "Error: " in line]
+    passed = f"{len(traced.stdout.splitlines()) - len(failed)} of {len(plain.stdout.splitlines())} ways of capture pass"
+    return good, "; ".join([passed, *words, *failed[:2]])
+
+
+def check_quiet(check, name, most, *program):
+    """A correct program: it does the same, and nothing is found."""
+    if check.options.sim:
+        return True, "not run: simulated devices have neither triton nor collectives in a graph"
+    good, words, plain, _, out = with_driver_log(check, name, most, *program)
+    told = loud(check.report(out))
+    if plain.returncode:
+        words = [f"without devsan status {plain.returncode}: {last_line(plain.stderr)}"]
+    if told is None or told:
+        words += ["no report"] if told is None else [f"told: {', '.join(one['kind'] for one in told)}"]
+    return good and told == [], "; ".join([*words, last_line(plain.stdout)])
+
+
+def check_compiled(check):
+    return check_quiet(check, "compiled", 150, GPU_PROGRAMS / "compiled.py")
+
+
+def check_collectives(check):
+    return check_quiet(check, "collectives", 90, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 1,
+                       GPU_PROGRAMS / "distributed.py")
 
 
 def added_lines(without, with_devsan):
     """Lines of the driver's log that stand there more often with devsan, without their times and numbers of processes."""
     def counted(text):
-        lines = (re.sub(r"^(\[[^\]]*\d[^\]]*\])+", "", line.strip()) for line in text.splitlines())
+        lines = (re.sub(r"(\[[^\]]*\d[^\]]*\])+", "", line.strip()) for line in text.splitlines())
         return collections.Counter(filter(None, lines))
 
     return sorted((counted(with_devsan) - counted(without)).elements())

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -221,6 +222,30 @@ def test_what_the_driver_says_with_devsan_alone_is_found_whatever_its_time_and_p
     assert line.endswith("Returning 900 (CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) from cuStreamGetDevice")
     assert len(gpu_check_device.added_lines(LOG.format(1), LOG.format(2) * 2)) == 2
     assert gpu_check_device.added_lines(REFUSED, "") == []
+
+
+QUIET = {"findings": [{"kind": "implicit-sync", "severity": "note"}]}
+LOUD = {"findings": [{"kind": "async-race", "severity": "warning"}]}
+
+
+@pytest.mark.parametrize("output, log, report, good, words", [
+    ("same", "", QUIET, True, "as without devsan; same"),
+    ("other", "", QUIET, False, "differs from without devsan: output"),
+    ("same", "[1][E] Returning 900", QUIET, False, "the driver says more: [E] Returning 900"),
+    ("same", "", LOUD, False, "told: async-race"),
+    ("same", "", None, False, "no report"),
+])
+def test_a_correct_program_must_do_the_same_and_be_told_of_by_nobody(check, monkeypatch, output, log, report, good, words):
+    def run(command, most, env, **how):
+        traced = "--out" in map(str, command)
+        if traced and log:
+            pathlib.Path(env["CUDA_LOG_FILE"]).write_text(log)
+        return subprocess.CompletedProcess(command, 0, (output if traced else "same") + "\n", "")
+
+    monkeypatch.setattr(check, "run", run)
+    monkeypatch.setattr(check, "report", lambda out: report)
+    told_good, told = gpu_check_device.check_quiet(check, "x", 9, "x.py")
+    assert told_good == good and words in told
 
 
 def test_calls_of_the_driver_are_summed_over_processes_and_device_memory_alone():
