@@ -323,6 +323,31 @@ sys.stdout.write(f"rank {rank} passed\\n")
 """
 
 
+NCCL_BY_NAME = """
+import sys, torch, torch.distributed as dist
+from torch.distributed.distributed_c10d import ProcessGroupNCCL, ProcessGroupNCCL2, ProcessGroupNCCLLazy
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+device = torch.device("cuda", rank)
+torch.cuda.set_device(device)
+def check(group, kind, expected):
+    assert isinstance(group._get_backend(device), kind), group
+    tensor = torch.tensor([rank + 1.0], device=device)
+    dist.all_reduce(tensor, group=group)
+    assert tensor.item() == expected, (group, tensor)
+
+check(dist.group.WORLD, ProcessGroupNCCL2, 3)
+check(dist.new_group([1, 0]), ProcessGroupNCCL2, 3)
+for name, kind in ("nccl-legacy", ProcessGroupNCCL), ("nccl2", ProcessGroupNCCL2), ("nccl-lazy", ProcessGroupNCCLLazy):
+    group = dist.new_group(backend=name)
+    assert dist.get_backend(group) == name
+    check(group, kind, 3)
+    check(dist.split_group(parent_pg=group, split_ranks=[[0], [1]]), kind, rank + 1)
+dist.destroy_process_group()
+sys.stdout.write(f"rank {rank} passed\\n")
+"""
+
+
 def torchrun(run_python, program, port):
     """Starts the program in two workers, as torchrun does."""
     launcher = f"""
@@ -333,15 +358,25 @@ def torchrun(run_python, program, port):
     return run_python(launcher, sim=2, env={"OMP_NUM_THREADS": "1"})
 
 
-@pytest.mark.parametrize("source", [COLLECTIVES, GLOO, DATA_PARALLEL, SYNCHRONIZED_NORM, MESH],
-                         ids=["collectives", "gloo", "data parallel", "synchronized norm", "mesh"])
-def test_collectives_join_two_processes(run_python, tmp_path, source, free_port):
+def passes_in_two_processes(run_python, tmp_path, source, port):
     program = tmp_path / "worker.py"
     program.write_text(source)
-    result = torchrun(run_python, program, free_port)
+    result = torchrun(run_python, program, port)
     assert result.status == 0, result.stderr[-3000:]
     assert sorted(line for line in result.stdout.splitlines() if line.startswith("rank")) == ["rank 0 passed",
                                                                                               "rank 1 passed"]
+
+
+@pytest.mark.parametrize("source", [COLLECTIVES, GLOO, DATA_PARALLEL, SYNCHRONIZED_NORM, MESH],
+                         ids=["collectives", "gloo", "data parallel", "synchronized norm", "mesh"])
+def test_collectives_join_two_processes(run_python, tmp_path, source, free_port):
+    passes_in_two_processes(run_python, tmp_path, source, free_port)
+
+
+def test_a_program_chooses_among_implementations_of_nccl(run_python, tmp_path, free_port, torch_version):
+    if torch_version < (2, 15):
+        pytest.skip("before torch 2.15 there is one implementation")
+    passes_in_two_processes(run_python, tmp_path, NCCL_BY_NAME, free_port)
 
 
 @pytest.fixture

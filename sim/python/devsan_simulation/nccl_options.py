@@ -10,8 +10,8 @@ UNDEFINED = -(2**31)  # NCCL_CONFIG_UNDEF_INT
 class NCCLConfig:
     """ncclConfig_t: other attributes cannot be set, as in a build with CUDA."""
 
-    __slots__ = ("blocking", "cga_cluster_size", "collnet_enable", "comm_name", "cta_policy", "max_ctas", "min_ctas",
-                 "net_name", "nvls_ctas", "shrink_share", "split_share", "traffic_class")
+    __slots__ = ("blocking", "cga_cluster_size", "collnet_enable", "comm_name", "cta_policy", "max_ctas", "max_p2p_peers",
+                 "min_ctas", "net_name", "nvls_ctas", "shrink_share", "split_share", "traffic_class")
 
     def __init__(self):
         for name in self.__slots__:
