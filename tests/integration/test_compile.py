@@ -41,6 +41,22 @@ def work(x):
 given = [torch.ones(2, 4, device=DEVICE)]
 """
 
+MADE_AND_RETURNED = """
+from torch import full
+
+
+def weight():
+    return full((4,), 2.0)  # @cause
+
+
+def work(x):
+    made = taken = weight()
+    return torch.exp(x) * made  # @here
+
+
+given = [torch.ones(2, 4, device=DEVICE)]
+"""
+
 MOVED_INSIDE = """
 def work(x):
     kept = x.cpu()  # @cause
@@ -112,6 +128,7 @@ before = lambda: setattr(work, "table", work.table.cpu())  # @cause
 CASES = {
     "an attribute of a module": ATTRIBUTE,
     "a tensor made in the function": MADE_INSIDE,
+    "a tensor that a function returns": MADE_AND_RETURNED,
     "a tensor moved in the function": MOVED_INSIDE,
     "a variable of the function around it": CLOSED_OVER,
     "a global": GLOBAL,

@@ -14,6 +14,7 @@
 #include "hooks/inprocess/snapshot/object_members.h"
 #include "hooks/inprocess/snapshot/traced_values.h"
 #include "hooks/inprocess/source/code_names.h"
+#include "hooks/inprocess/source/python_names.h"
 #include "hooks/inprocess/source/python_text.h"
 #include "hooks/inprocess/source/source_files.h"
 
@@ -31,7 +32,7 @@ struct Entry {
   std::string_view function;
   int line = 0;
   std::string_view source;  // without its indentation
-  std::size_t begin = 0;    // the first column in it that is marked
+  std::size_t begin = 0;    // the column in it where the expression begins
 };
 
 std::string_view take_line(std::string_view& text) {
@@ -43,6 +44,15 @@ std::string_view take_line(std::string_view& text) {
 
 bool are_marks(std::string_view line) {
   return line.find_first_not_of(" ~^") == line.npos && line.find_first_of("~^") != line.npos;
+}
+
+// An expression that is the whole statement has no marks, and in Python 3.13 and later neither has a call that is all
+// that the statement assigns, or returns. Before 3.11 nothing has marks.
+std::size_t begin_without_marks(std::string_view source) {
+  constexpr std::string_view kReturn = "return ";
+  std::string_view value = assigned_text(source);
+  if (value.starts_with(kReturn)) value = trimmed(value.substr(kReturn.size()));
+  return static_cast<std::size_t>(value.data() - source.data());
 }
 
 bool read_entry(std::string_view& text, Entry& entry) {
@@ -63,6 +73,7 @@ bool read_entry(std::string_view& text, Entry& entry) {
     const std::string_view source = take_line(rest);
     if (!source.starts_with("    ")) return true;
     entry.source = source.substr(4);
+    entry.begin = begin_without_marks(entry.source);
     if (const std::string_view marks = take_line(rest); are_marks(marks)) {
       entry.begin = std::max<std::size_t>(marks.find_first_of("~^"), 4) - 4;
     }
