@@ -5,6 +5,7 @@ to its end. In a child it does, with the name of the main program exchanged, so 
 run the program: frames, tracebacks, exit status and signals are those of a plain start. zygotes.py holds the other end.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -44,6 +45,14 @@ def exchange_main_program(buffers, program):
         ctypes.memmove(address, text, ctypes.sizeof(text))
 
 
+def collect_at_end():
+    """Where the types of a loaded library are nanobind's, as those of triton in torch 2.15 are: of each one that no
+    collection finds, the library complains on stderr."""
+    library = sys.modules.get("triton._C.libtriton")
+    if type(getattr(getattr(library, "ir", None), "builder", None)).__module__ == "nanobind":
+        atexit.register(gc.unfreeze)
+
+
 def become(request, buffers):
     """In a child: what a plain start of the program would find."""
     exchange_main_program(buffers, request["program"])
@@ -53,6 +62,7 @@ def become(request, buffers):
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
+    collect_at_end()
 
 
 def serve(requests, answers, placeholder):
