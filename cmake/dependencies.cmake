@@ -40,3 +40,38 @@ devsan_headers(devsan_json nlohmann_json nlohmann/json bc889afb4c5bf1c0d8ee29ef3
 devsan_headers(devsan_log spdlog gabime/spdlog 76fb40d95455f249bd70824ecfcae7a8f0930fa3 include)
 devsan_headers(devsan_log fmt fmtlib/fmt a33701196adfad74917046096bf5a2aa0ab0bb50 include)
 target_compile_definitions(devsan_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+
+# devsan_tree_sitter: the library tree-sitter and its grammar of Python, which report/program reads source with. The
+# sources are those that scripts/setup left in DEVSAN_TREE_SITTER; where there are none, the same releases are fetched.
+set(DEVSAN_TREE_SITTER "${PROJECT_SOURCE_DIR}/build/tree-sitter" CACHE PATH
+    "Directory with core/ and python/, the sources of tree-sitter and of its grammar of Python")
+
+# devsan_sources(RESULT NAME REPOSITORY COMMIT): the folder of the fetched repository.
+function(devsan_sources result name repository commit)
+  message(STATUS "${name} is not in ${DEVSAN_TREE_SITTER}: fetching it")
+  FetchContent_Declare(${name} GIT_REPOSITORY https://github.com/${repository} GIT_TAG ${commit})
+  FetchContent_GetProperties(${name})
+  if(NOT ${name}_POPULATED)
+    FetchContent_Populate(${name})
+  endif()
+  set(${result} ${${name}_SOURCE_DIR} PARENT_SCOPE)
+endfunction()
+
+if(EXISTS ${DEVSAN_TREE_SITTER}/core AND EXISTS ${DEVSAN_TREE_SITTER}/python)
+  set(tree_sitter ${DEVSAN_TREE_SITTER}/core)
+  set(tree_sitter_python ${DEVSAN_TREE_SITTER}/python)
+else()
+  # v0.25.10, the core of tree-sitter 0.25.2 on PyPI; and v0.25.0.
+  devsan_sources(tree_sitter treesitter tree-sitter/tree-sitter da6fe9beb4f7f67beb75914ca8e0d48ae48d6406)
+  set(tree_sitter ${tree_sitter}/lib)
+  devsan_sources(tree_sitter_python treesitterpython tree-sitter/tree-sitter-python
+                 293fdc02038ee2bf0e2e206711b69c90ac0d413f)
+endif()
+add_library(devsan_tree_sitter STATIC ${tree_sitter}/src/lib.c ${tree_sitter_python}/src/parser.c
+                                      ${PROJECT_SOURCE_DIR}/third_party/tree-sitter-python/scanner.c)
+target_include_directories(devsan_tree_sitter SYSTEM PUBLIC ${tree_sitter}/include)
+target_include_directories(devsan_tree_sitter PRIVATE ${tree_sitter}/src ${tree_sitter_python}/src)
+target_compile_definitions(devsan_tree_sitter PRIVATE _POSIX_C_SOURCE=200112L _DEFAULT_SOURCE)
+# Parsing is quick in every build; the tables of the grammar are no faster when optimized further.
+target_compile_options(devsan_tree_sitter PRIVATE -w -O1)
+set_target_properties(devsan_tree_sitter PROPERTIES C_STANDARD 11 UNITY_BUILD OFF)
