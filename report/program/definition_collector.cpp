@@ -26,6 +26,12 @@ bool is_setattr(const CallParts& call) {
   return name == "setattr" || name == "object.__setattr__";
 }
 
+// `(a) = v` unpacks nothing; `(a,) = v` does.
+bool is_only_parenthesized(Node target) {
+  if (!target.is(Kind::TuplePattern) || !target.only_child()) return false;
+  return target.only_child().next_sibling().text() == ")";
+}
+
 // `and`, `or`, `… if … else …` and comprehensions may leave a part of themselves out.
 bool always_evaluated(Node node) {
   int depth = 0;
@@ -231,7 +237,7 @@ void DefinitionCollector::match_pattern(Node node) {
 
 void DefinitionCollector::targets(Node target, const Definition& pattern) {
   while (target.is(Kind::ParenthesizedExpression) || target.is(Kind::AsPatternTarget) ||
-         target.is(Kind::ListSplatPattern) || target.is(Kind::ListSplat)) {
+         target.is(Kind::ListSplatPattern) || target.is(Kind::ListSplat) || is_only_parenthesized(target)) {
     target = target.only_child();
   }
   switch (target.kind()) {

@@ -32,8 +32,8 @@ std::vector<OperationParts> comparisons(Node node) {
   for (Node at = node.first_child(); at; at = at.next_sibling()) {
     if (at.is(Kind::Comment) || at.is(Kind::LineContinuation)) continue;
     if (at.role() == Field::Operators || at.is(Kind::Token)) {
-      if (from == 0) from = at.begin();
-      to = at.end();
+      if (from == 0) from = at.begin_byte();
+      to = at.end_byte();
       continue;
     }
     if (next.left && from != 0) {

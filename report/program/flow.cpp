@@ -14,7 +14,7 @@ constexpr std::uint32_t kAtTheEnd = std::numeric_limits<std::uint32_t>::max();
 // Where in its vertex a definition happens: a target gets its value last, a walrus in the midst of the expression.
 std::uint32_t moment(const Definition& definition) {
   const bool amidst = definition.kind == DefinitionKind::Walrus || definition.kind == DefinitionKind::SetAttribute;
-  return amidst ? definition.statement.end() : kAtTheEnd;
+  return amidst ? definition.statement.end_byte() : kAtTheEnd;
 }
 
 // Whose code the node is part of when it runs.
@@ -113,7 +113,7 @@ void Flow::search(Search& search, const Course& course) const {
   search.seen.assign(course.graph.vertices().size(), false);
   search.open.clear();
   const std::vector<std::uint32_t> starts = course.graph.vertices_with(search.place);
-  for (const std::uint32_t vertex : starts) visit(search, course, vertex, search.place.begin());
+  for (const std::uint32_t vertex : starts) visit(search, course, vertex, search.place.begin_byte());
   while (!search.open.empty()) {
     const std::uint32_t vertex = search.open.front();
     search.open.pop_front();
@@ -137,7 +137,7 @@ void Flow::add_from_elsewhere(Search& search, const Scope& own) const {
     return each->scope == &own || each->kind == DefinitionKind::Declaration;
   });
   const auto later = std::find_if(others.begin(), others.end(), [&search](const Definition* each) {
-    return each->target.begin() > search.place.begin();
+    return each->target.begin_byte() > search.place.begin_byte();
   });
   std::reverse(others.begin(), later);  // the nearest first
   for (const Definition* each : others) {

@@ -73,15 +73,15 @@ bool has_prefix(Node node, std::string_view letters) {
 }
 
 void append_content(std::string& text, Node content) {
-  std::uint32_t at = content.begin();
+  std::uint32_t at = content.begin_byte();
   const std::string_view source = content.file().text();
   for (const Node escape : content.children()) {
-    text += source.substr(at, escape.begin() - at);
+    text += source.substr(at, escape.begin_byte() - at);
     if (escape.is(Kind::EscapeSequence)) text += resolved(escape.text());
     if (escape.is(Kind::EscapeInterpolation)) text += escape.text().substr(1);
-    at = escape.end();
+    at = escape.end_byte();
   }
-  text += source.substr(at, content.end() - at);
+  text += source.substr(at, content.end_byte() - at);
 }
 
 }  // namespace

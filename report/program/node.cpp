@@ -23,11 +23,11 @@ Field Node::role() const {
   return file_ == nullptr ? Field::None : file_->nodes_[index_].field;
 }
 
-std::uint32_t Node::begin() const {
+std::uint32_t Node::begin_byte() const {
   return file_ == nullptr ? 0 : file_->nodes_[index_].begin;
 }
 
-std::uint32_t Node::end() const {
+std::uint32_t Node::end_byte() const {
   return file_ == nullptr ? 0 : file_->nodes_[index_].end;
 }
 
@@ -40,16 +40,16 @@ std::uint32_t Node::subtree_end() const {
 }
 
 std::string_view Node::text() const {
-  return file_ == nullptr ? std::string_view() : file_->text().substr(begin(), end() - begin());
+  return file_ == nullptr ? std::string_view() : file_->text().substr(begin_byte(), end_byte() - begin_byte());
 }
 
 Range Node::range() const {
   if (file_ == nullptr) return {};
   Range range;
-  range.line = file_->line_of(begin());
-  range.end_line = file_->line_of(end());
-  range.column = static_cast<int>(begin() - file_->line_start(range.line));
-  range.end_column = static_cast<int>(end() - file_->line_start(range.end_line));
+  range.line = file_->line_of(begin_byte());
+  range.end_line = file_->line_of(end_byte());
+  range.column = static_cast<int>(begin_byte() - file_->line_start(range.line));
+  range.end_column = static_cast<int>(end_byte() - file_->line_start(range.end_line));
   return range;
 }
 

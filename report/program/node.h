@@ -54,8 +54,8 @@ class Node {
   bool is(Kind kind) const { return file_ != nullptr && this->kind() == kind; }
   Field role() const;  // the field that it is in its parent
   std::string_view text() const;
-  std::uint32_t begin() const;  // bytes in the text of the file
-  std::uint32_t end() const;
+  std::uint32_t begin_byte() const;  // in the text of the file
+  std::uint32_t end_byte() const;
   Range range() const;
   int line() const { return range().line; }
   // Text that the grammar does not know lies in it, or a token is missing.

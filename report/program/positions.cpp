@@ -10,9 +10,9 @@ namespace {
 Node smallest_covering(const SourceFile& file, std::uint32_t begin, std::uint32_t end) {
   Node found = file.root();
   for (Node at = found.first_child(); at;) {
-    if (at.end() < end || at.end() <= begin) {
+    if (at.end_byte() < end || at.end_byte() <= begin) {
       at = at.next_sibling();
-    } else if (at.begin() <= begin && at.end() >= end) {
+    } else if (at.begin_byte() <= begin && at.end_byte() >= end) {
       if (at.kind() == Kind::Token || at.is(Kind::Comment)) break;
       found = at;
       at = found.first_child();

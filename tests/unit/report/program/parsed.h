@@ -19,7 +19,7 @@ inline Node find(const SourceFile& file, std::string_view text, int which = 0) {
   for (std::uint32_t at = 0; at < file.size(); ++at) {
     const Node node = file.node(at);
     if (node.kind() == Kind::Token || node.text() != text) continue;
-    const bool same = found && found.contains(node) && found.begin() == node.begin();
+    const bool same = found && found.contains(node) && found.begin_byte() == node.begin_byte();
     if (!same && found && which-- == 0) return found;
     found = node;
   }
