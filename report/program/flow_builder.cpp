@@ -1,6 +1,7 @@
 #include "report/program/flow_builder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "report/program/expressions.h"
@@ -78,13 +79,23 @@ std::uint32_t FlowBuilder::add(Node root) {
   return vertex;
 }
 
+FlowBuilder::Ends FlowBuilder::vertices_from(std::uint32_t first) const {
+  Ends all(graph_.vertices_.size() - first);
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
 void FlowBuilder::link(const Ends& from, std::uint32_t to) {
   merge(graph_.vertices_[to].before, from);
 }
 
+// Ends are in order and each is there once; mostly the further ones are the later ones.
 void FlowBuilder::merge(Ends& into, const Ends& more) {
+  const bool later = into.empty() || more.empty() || into.back() < more.front();
+  const auto middle = static_cast<std::ptrdiff_t>(into.size());
   into.insert(into.end(), more.begin(), more.end());
-  std::sort(into.begin(), into.end());
+  if (later) return;
+  std::inplace_merge(into.begin(), into.begin() + middle, into.end());
   into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
@@ -189,8 +200,7 @@ void FlowBuilder::with_statement(Node node) {
   block(node.child(Field::Body));
   if (!swallows_exceptions(clause)) return;
   merge(ends_, entered);
-  for (auto at = first; at < graph_.vertices_.size(); ++at) ends_.push_back(at);
-  merge(ends_, {});
+  merge(ends_, vertices_from(first));
 }
 
 void FlowBuilder::try_statement(Node node) {
@@ -200,21 +210,17 @@ void FlowBuilder::try_statement(Node node) {
   }
   Ends raised = ends_;
   const auto first = static_cast<std::uint32_t>(graph_.vertices_.size());
-  // An exception may leave every part of the code from `first` on.
-  const auto collect = [this, first, &raised] {
-    for (auto at = first; at < graph_.vertices_.size(); ++at) raised.push_back(at);
-    merge(raised, {});
-  };
   if (last) frames_.emplace_back();
   block(node.child(Field::Body));
-  collect();
+  // An exception may leave every part of this code.
+  merge(raised, vertices_from(first));
   Ends normal;
   handlers(node, raised, normal);
   if (!last) {
     ends_ = std::move(normal);
     return;
   }
-  collect();
+  merge(raised, vertices_from(first));
   const Frame frame = std::move(frames_.back());
   frames_.pop_back();
   ends_ = std::move(normal);

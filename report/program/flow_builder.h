@@ -39,6 +39,7 @@ class FlowBuilder {
   void jump(Jump kind);
 
   std::uint32_t add(Node root);
+  Ends vertices_from(std::uint32_t first) const;
   void link(const Ends& from, std::uint32_t to);
   static void merge(Ends& into, const Ends& more);
 

@@ -2,52 +2,63 @@
 // and then freed.
 #include <tree_sitter/api.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "report/program/source_file.h"
+#include "report/program/tree_repair.h"
 
 extern "C" const TSLanguage* tree_sitter_python();
 
 namespace devsan::program {
 namespace {
 
-// The parser reports once in a hundred operations. Source takes a few operations a byte; what takes many more is no
-// source, and is given up.
+// Source takes two or three operations of the parser for a byte, and is read two or three times: a token is looked for
+// behind comments and blank lines. A file of which most lines are one comment, or that is no source, can take many
+// more, and is given up: what these limits allow takes seconds for a megabyte.
 constexpr std::uint64_t kOperationsPerReport = 100;
-constexpr std::uint64_t kReportsPerByte = 4;
-constexpr std::uint64_t kReportsAnyway = 10000;
+constexpr std::uint64_t kOperationsPerByte = 40;
+constexpr std::uint64_t kReadingsPerByte = 100;
+constexpr std::uint64_t kOperationsAnyway = 1'000'000;
+constexpr std::uint64_t kBytesReadAnyway = std::uint64_t{64} << 20;
+constexpr std::uint32_t kBytesAtOnce = 1024;
 constexpr std::size_t kLongestText = std::size_t{64} << 20;
 
-struct Effort {
-  std::uint64_t reports = 0;
-  std::uint64_t most = 0;
-};
+class Input {
+ public:
+  explicit Input(const std::string& text)
+      : text_(text),
+        most_operations_(kOperationsAnyway + kOperationsPerByte * text.size()),
+        most_bytes_(kBytesReadAnyway + kReadingsPerByte * text.size()) {}
 
-bool too_much(TSParseState* state) {
-  auto& effort = *static_cast<Effort*>(state->payload);
-  return ++effort.reports > effort.most;
-}
+  TSInput source() { return {this, read, TSInputEncodingUTF8, nullptr}; }
+  TSParseOptions options() { return {this, too_much}; }
+  std::uint64_t operations() const { return operations_; }
+  std::uint64_t bytes_read() const { return bytes_read_; }
 
-struct Input {
-  const std::string& text;
-};
-
-const char* read(void* payload, std::uint32_t byte, TSPoint, std::uint32_t* length) {
-  const std::string& text = static_cast<Input*>(payload)->text;
-  *length = byte < text.size() ? static_cast<std::uint32_t>(text.size() - byte) : 0;
-  return *length > 0 ? text.data() + byte : "";
-}
-
-// For Python, a carriage return alone breaks a line. The grammar knows line feeds only.
-std::string with_line_feeds(std::string text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n')) text[at] = '\n';
+ private:
+  static const char* read(void* payload, std::uint32_t byte, TSPoint, std::uint32_t* length) {
+    auto& input = *static_cast<Input*>(payload);
+    const auto size = static_cast<std::uint32_t>(input.text_.size());
+    *length = byte < size ? std::min(size - byte, kBytesAtOnce) : 0;
+    input.bytes_read_ += *length;
+    return *length > 0 ? input.text_.data() + byte : "";
   }
-  return text;
-}
+
+  static bool too_much(TSParseState* state) {
+    auto& input = *static_cast<Input*>(state->payload);
+    input.operations_ += kOperationsPerReport;
+    return input.operations_ > input.most_operations_ || input.bytes_read_ > input.most_bytes_;
+  }
+
+  const std::string& text_;
+  std::uint64_t most_operations_;
+  std::uint64_t most_bytes_;
+  std::uint64_t operations_ = 0;
+  std::uint64_t bytes_read_ = 0;
+};
 
 struct Symbols {
   std::vector<Kind> kinds;
@@ -88,11 +99,9 @@ const Symbols& symbols() {
   return all;
 }
 
-}  // namespace
-
 class TreeReader {
  public:
-  explicit TreeReader(SourceFile& file) : file_(file) {}
+  explicit TreeReader(std::vector<NodeData>& nodes) : nodes_(nodes) {}
 
   void read(TSTree* tree) {
     TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
@@ -108,7 +117,7 @@ class TreeReader {
           more = false;
           break;
         }
-        file_.nodes_[open_.back()].subtree_end = last() + 1;
+        nodes_[open_.back()].subtree_end = last() + 1;
         open_.pop_back();
       }
       if (more) add(cursor);
@@ -117,40 +126,41 @@ class TreeReader {
   }
 
  private:
-  std::uint32_t last() const { return static_cast<std::uint32_t>(file_.nodes_.size() - 1); }
+  std::uint32_t last() const { return static_cast<std::uint32_t>(nodes_.size() - 1); }
 
   void add(const TSTreeCursor& cursor) {
     const TSNode node = ts_tree_cursor_current_node(&cursor);
     const TSSymbol symbol = ts_node_symbol(node);
-    SourceFile::NodeData data{};
+    NodeData data{};
     data.begin = ts_node_start_byte(node);
     data.end = ts_node_end_byte(node);
     data.parent = open_.empty() ? Node::kNone : open_.back();
-    data.subtree_end = static_cast<std::uint32_t>(file_.nodes_.size() + 1);
+    data.subtree_end = static_cast<std::uint32_t>(nodes_.size() + 1);
     const bool error = ts_node_is_error(node);
     data.kind = error ? Kind::Error : symbols().kinds[symbol];
     data.named = error || symbols().named[symbol];
     data.field = symbols().fields[ts_tree_cursor_current_field_id(&cursor)];
     data.has_error = ts_node_has_error(node);
-    file_.nodes_.push_back(data);
+    nodes_.push_back(data);
   }
 
-  SourceFile& file_;
+  std::vector<NodeData>& nodes_;
   std::vector<std::uint32_t> open_;
 };
 
+}  // namespace
+
 void SourceFile::parse() {
-  const std::string text = with_line_feeds(text_.size() > kLongestText ? std::string() : text_);
+  const std::string text = as_grammar_reads(text_.size() > kLongestText ? std::string() : text_);
   const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
   ts_parser_set_language(parser.get(), tree_sitter_python());
-  Input input{text};
-  Effort effort{0, kReportsAnyway + kReportsPerByte * text.size()};
-  const TSInput source{&input, read, TSInputEncodingUTF8, nullptr};
-  const TSParseOptions options{&effort, too_much};
+  Input input(text);
   const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(
-      ts_parser_parse_with_options(parser.get(), nullptr, source, options), ts_tree_delete);
-  parse_steps_ = effort.reports * kOperationsPerReport;
-  if (tree) TreeReader(*this).read(tree.get());
+      ts_parser_parse_with_options(parser.get(), nullptr, input.source(), input.options()), ts_tree_delete);
+  parse_operations_ = input.operations();
+  bytes_read_ = input.bytes_read();
+  if (tree) TreeReader(nodes_).read(tree.get());
+  SplatRepair(nodes_).repair();
   // Text that was given up is one error.
   if (nodes_.empty() || text.size() != text_.size()) {
     nodes_.assign(1,

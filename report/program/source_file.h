@@ -16,6 +16,17 @@ class Scopes;
 class Definitions;
 class Flow;
 
+// What a node is, in the file's array of nodes.
+struct NodeData {
+  std::uint32_t begin, end;
+  std::uint32_t parent;
+  std::uint32_t subtree_end;
+  Kind kind;
+  Field field;
+  bool named;
+  bool has_error;
+};
+
 class SourceFile {
  public:
   SourceFile(std::string path, std::string text);
@@ -42,21 +53,12 @@ class SourceFile {
   const Definitions& definitions() const;
   const Flow& flow() const;
 
-  // How many steps the parser took. They grow with the size of the text, and are bounded by it.
-  std::uint64_t parse_steps() const { return parse_steps_; }
+  // What parsing took. Both grow with the size of the text, and are bounded by it.
+  std::uint64_t parse_operations() const { return parse_operations_; }
+  std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   friend class Node;
-  friend class TreeReader;
-  struct NodeData {
-    std::uint32_t begin, end;
-    std::uint32_t parent;
-    std::uint32_t subtree_end;
-    Kind kind;
-    Field field;
-    bool named;
-    bool has_error;
-  };
   struct Analyses;
 
   Analyses& analyses() const;
@@ -67,7 +69,8 @@ class SourceFile {
   std::string text_;
   std::vector<NodeData> nodes_;  // a node before its descendants, in the order of the text
   std::vector<std::uint32_t> line_starts_;
-  std::uint64_t parse_steps_ = 0;
+  std::uint64_t parse_operations_ = 0;
+  std::uint64_t bytes_read_ = 0;
   mutable std::unique_ptr<Analyses> analyses_;
 };
 

@@ -69,6 +69,40 @@ TEST_CASE("Layout does not disturb the tree") {
   }
 }
 
+TEST_CASE("A star is bound to all of its expression") {
+  for (const char* source : {"x = *a.b(c)[0], d\n", "x = d, *a.b(c)[0]\n", "return *a.b(c)[0], d\n", "f(*a.b(c)[0])\n",
+                             "[*a.b(c)[0] + d]\n", "{*a.b(c)[0] or d}\n", "for x in *a.b(c)[0], d: pass\n"}) {
+    INFO(source);
+    const SourceFile file("a.py", source);
+    CHECK_FALSE(file.has_errors());
+    const Node node = find(file, "a.b(c)[0]");
+    Node splat = node;
+    while (splat && !splat.is(Kind::ListSplat)) splat = splat.parent();
+    CHECK(node.is(Kind::Subscript));
+    CHECK(splat.text().starts_with("*a.b(c)[0]"));
+    CHECK(splat.only_child().begin_byte() == node.begin_byte());
+    CHECK(splat.only_child().end_byte() == splat.end_byte());
+    for (std::uint32_t at = 1; at < file.size(); ++at) {
+      const Node each = file.node(at);
+      CHECK(each.parent().contains(each));
+      CHECK(each.parent().begin_byte() <= each.begin_byte());
+      CHECK(each.parent().end_byte() >= each.end_byte());
+    }
+    CHECK(node.child(Field::Value).is(Kind::Call));
+    CHECK(node.child(Field::Value).child(Field::Function).child(Field::Object).text() == "a");
+  }
+}
+
+TEST_CASE("A call of type is no type alias") {
+  const SourceFile file("a.py", "type(a).b = c\ntype (a).b = c\ntype X = int\ntype(a)\n");
+  CHECK_FALSE(file.has_errors());
+  const std::vector<Node> statements = file.root().children();
+  CHECK(statements[0].only_child().child(Field::Left).text() == "type(a).b");
+  CHECK(statements[1].only_child().is(Kind::Assignment));
+  CHECK(statements[2].is(Kind::TypeAliasStatement));
+  CHECK(statements[3].only_child().text() == "type(a)");
+}
+
 TEST_CASE("What surrounds an error is understood") {
   for (const char* source :
        {"def f(self):\n  x = = 3\n  return g(x)\n", "class A:\n  def f(self:\n    pass\n\ndef h():\n  return g(x)\n",
