@@ -114,12 +114,15 @@ void DefinitionCollector::visit(Node node) {
 
 // `a = b = value` is an assignment on the right of another; each target gets the one value.
 void DefinitionCollector::assignment(Node node) {
-  Node value = node.child(Field::Right);
-  while (value.is(Kind::Assignment)) value = value.child(Field::Right);
-  const bool nested = node.parent().is(Kind::Assignment);
-  if (!value && node.child(Field::Right)) return;
-  targets(node.child(Field::Left),
-          pattern_of(value || nested ? DefinitionKind::Assignment : DefinitionKind::Declaration, node, value));
+  if (node.parent().is(Kind::Assignment)) return;
+  Node last = node;
+  while (last.child(Field::Right).is(Kind::Assignment)) last = last.child(Field::Right);
+  const Node value = last.child(Field::Right);
+  for (Node at = node; at.is(Kind::Assignment); at = at.child(Field::Right)) {
+    const bool gives = value || at.child(Field::Right);
+    targets(at.child(Field::Left),
+            pattern_of(gives ? DefinitionKind::Assignment : DefinitionKind::Declaration, at, value));
+  }
 }
 
 void DefinitionCollector::with_item(Node node) {
