@@ -22,6 +22,7 @@ MOST_PACKED = 40 << 20
 RELEASE = ROOT / "build/release"
 COMMANDS = ROOT / "build/gpu_check/commands"
 INSTALLED = ROOT / ".venv"
+TREE_SITTER = ROOT / "build/tree-sitter"
 DEPENDENCIES = ("CLI", "nlohmann", "spdlog", "fmt")
 
 
@@ -47,6 +48,7 @@ def pack(options):
 def pack_commands(folder):
     for name in DEPENDENCIES:
         shutil.copytree(pathlib.Path("/usr/include") / name, folder / "include" / name)
+    shutil.copytree(TREE_SITTER, folder / "tree-sitter", ignore=shutil.ignore_patterns("sdists"))
     shutil.copy(RELEASE / "launch/generated/devsan_version.h", folder / "include/devsan_version.h")
     # A unit of several sources names them by their paths on this machine, so each is compiled on its own.
     configure = ["cmake", "--preset", "release", "-B", COMMANDS, "-DDEVSAN_TESTS=OFF", "-DDEVSAN_UNITY=OFF"]
@@ -61,7 +63,8 @@ def pack_commands(folder):
 
 def portable(command, compiler):
     """A command of the build here as one for any folder and any machine with g++."""
-    command = command.replace(str(COMMANDS), "@BUILD@").replace(str(ROOT), "@ROOT@")
+    command = command.replace(str(COMMANDS), "@BUILD@").replace(str(TREE_SITTER), "@PACK@/tree-sitter")
+    command = command.replace(str(ROOT), "@ROOT@")
     command = command.replace("/usr/bin/cmake -E rm", "rm").replace(compiler, "g++")
     command = re.sub(r"/usr/bin/(?:gcc-)?(ar|ranlib)\b(?:-\d+)?", r"\1", command)
     command = re.sub(r"\s/usr/lib/\S+\.so\S*", "", command)  # fmt: its headers serve as well
