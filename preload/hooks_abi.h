@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 10;
+inline constexpr std::uint32_t kHooksAbi = 11;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -26,6 +26,7 @@ struct LibraryOptions {
   std::uint64_t simulated_memory = 0;  // bytes of each simulated device
   bool late_copies = false;            // on simulated devices
   bool guard = false;                  // their pages, from the host
+  bool source = true;                  // the text of files goes into the trace
 };
 
 // Code of the program touched memory of a device that only the device may touch. No tensor's data: addresses alone.

@@ -1,30 +1,16 @@
 #include "preload/run_info.h"
 
 #include <fcntl.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <climits>
+
+#include "trace/secret_names.h"
 
 namespace devsan {
 namespace {
 
 constexpr std::string_view kMask = "***";
-constexpr std::string_view kSecretWords[] = {"token", "key", "password", "passwd", "secret", "credential", "auth"};
-
-bool contains_ignoring_case(std::string_view text, std::string_view word) noexcept {
-  for (std::size_t at = 0; at + word.size() <= text.size(); ++at) {
-    if (strncasecmp(text.data() + at, word.data(), word.size()) == 0) return true;
-  }
-  return false;
-}
-
-bool names_secret(std::string_view name) noexcept {
-  for (const std::string_view word : kSecretWords) {
-    if (contains_ignoring_case(name, word)) return true;
-  }
-  return false;
-}
 
 bool is_name_character(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
@@ -53,7 +39,7 @@ void mask_assignments(std::string_view text, FixedText<kSize>* out) noexcept {
     }
     std::size_t name = name_end;
     while (name > copied && is_name_character(text[name - 1])) --name;
-    if (!names_secret(text.substr(name, name_end - name))) continue;
+    if (!trace::names_secret(text.substr(name, name_end - name))) continue;
     std::size_t value = at + 1;
     while (value < text.size() && text[value] == ' ') ++value;
     if (text.substr(value, 7) == "Bearer ") value += 7;
@@ -143,7 +129,7 @@ CommandText masked_command(std::string_view arguments) noexcept {
       mask_whole = false;
       continue;
     }
-    mask_whole = is_option && argument.find('=') == std::string_view::npos && names_secret(argument);
+    mask_whole = is_option && argument.find('=') == std::string_view::npos && trace::names_secret(argument);
     CommandText without_urls;
     CommandText masked;
     mask_urls(argument, &without_urls);

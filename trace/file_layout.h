@@ -18,7 +18,7 @@ namespace devsan::trace {
 
 inline constexpr std::array<char, 8> kMagic = {'D', 'E', 'V', 'S', 'A', 'N', '\r', '\n'};
 inline constexpr std::uint16_t kMajorVersion = 1;
-inline constexpr std::uint16_t kMinorVersion = 1;
+inline constexpr std::uint16_t kMinorVersion = 2;
 
 // Index of an entry in its section. 0 always means "none": the first entry of each section is left empty.
 enum class StringId : std::uint32_t { none = 0 };    // byte offset of a length-prefixed string in the string section
@@ -103,7 +103,8 @@ struct FileHeader {
   std::array<char, 64> run;                        // which run the process belongs to, zero-padded; empty: not known
   std::uint64_t rendezvous;  // digest of what the launcher gave all processes of a distributed run; 0 without one
   std::int64_t end_time_ns;  // CLOCK_REALTIME, stored before the close mark; 0: not known
-  std::array<std::byte, 3152> reserved;
+  std::uint32_t facts_lost;  // records Facts and SourceFile that found no room: they leave some to what follows
+  std::array<std::byte, 3148> reserved;
 };
 static_assert(sizeof(FileHeader) == 4096);
 static_assert(offsetof(FileHeader, major_version) == 8 && offsetof(FileHeader, pid) == 24);

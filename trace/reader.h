@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/memory_layout.h"
 
@@ -28,12 +29,28 @@ struct Damage {
 };
 
 struct Meeting {
+  std::uint64_t offset = 0;  // of its record in the event section
   MeetingPayload fixed{};
   std::vector<OperandRecord> operands;
   std::vector<FrameRecord> frames;
   std::vector<FrameRecord> forward_frames;
   std::vector<NativeFrame> native_frames;
   std::vector<EvidenceRecord> evidence;  // about operands that are there, of kinds that are known
+};
+
+// The objects around the operands of a meeting: every index in it is one of an object, frames aside.
+struct MeetingFacts {
+  FactsPayload fixed{};
+  std::vector<ObjectFact> objects;
+  std::vector<LinkFact> links;
+  std::vector<VariableFact> variables;
+  std::vector<CopyFact> copies;
+};
+
+struct SourceFile {
+  std::uint64_t size = 0;  // of the file, also where its text was not kept
+  std::uint64_t hash = 0;  // source_hash() of it
+  std::string_view text;   // lives as long as the trace
 };
 
 struct Traffic {
@@ -116,7 +133,9 @@ class TraceFile {
   std::string_view source_line(StringId file, std::int32_t line) const;  // "" where it was not kept
 
   const std::vector<Meeting>& meetings() const { return meetings_; }  // in the order they were published
-  const std::vector<Traffic>& traffic() const { return traffic_; }    // the same
+  const MeetingFacts* facts_of(const Meeting& meeting) const;         // null where none were recorded
+  const std::map<StringId, SourceFile>& source_files() const { return source_files_; }
+  const std::vector<Traffic>& traffic() const { return traffic_; }  // the same
   const std::vector<std::pair<std::string, std::string>>& run_info() const { return run_info_; }
   const std::vector<Notice>& notices() const { return notices_; }
   const std::vector<ChildEndPayload>& child_ends() const { return child_ends_; }
@@ -129,6 +148,7 @@ class TraceFile {
   const std::vector<SiteMemory>& site_memory() const { return site_memory_; }
   const std::vector<LiveMemory>& live_memory() const { return live_memory_; }
   const std::vector<Damage>& damage() const { return damage_; }
+  std::uint64_t lost_facts() const { return header_.facts_lost; }
   std::uint64_t lost_events() const { return header_.events_lost; }
 
  private:
@@ -146,6 +166,8 @@ class TraceFile {
   std::array<std::vector<std::byte>, kSectionCount> sections_;  // of each what is in use; what is behind it is zero
   std::map<std::pair<StringId, std::int32_t>, StringId> source_lines_;
   std::vector<Meeting> meetings_;
+  std::map<std::uint64_t, MeetingFacts> facts_;  // by the offset of the meeting's record
+  std::map<StringId, SourceFile> source_files_;
   std::vector<Traffic> traffic_;
   std::vector<std::pair<std::string, std::string>> run_info_;
   std::vector<Notice> notices_;

@@ -6,24 +6,10 @@
 
 #include "trace/crc32c.h"
 #include "trace/reader_loader.h"
+#include "trace/record_reading.h"
 
 namespace devsan::trace {
 namespace {
-
-template <class Payload>
-Payload read(std::span<const std::byte> bytes) {
-  Payload payload;
-  std::memcpy(&payload, bytes.data(), sizeof(payload));
-  return payload;
-}
-
-template <class Part>
-std::vector<Part> take(std::span<const std::byte>& rest, std::size_t count) {
-  std::vector<Part> parts(count);
-  if (count > 0) std::memcpy(parts.data(), rest.data(), count * sizeof(Part));
-  rest = rest.subspan(count * sizeof(Part));
-  return parts;
-}
 
 bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
@@ -193,6 +179,10 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
     }
     case RecordKind::Meeting:
       return take_meeting(payload);
+    case RecordKind::Facts:
+      return take_facts(payload);
+    case RecordKind::SourceFile:
+      return take_source_file(payload);
     case RecordKind::Traffic:
       return take_traffic(payload);
     case RecordKind::DeviceCall:
@@ -214,6 +204,7 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
 bool TraceFile::Loader::take_meeting(std::span<const std::byte> payload) {
   if (payload.size() < sizeof(MeetingPayload)) return false;
   Meeting meeting;
+  meeting.offset = static_cast<std::uint64_t>(payload.data() - events_.data()) - sizeof(RecordHeader);
   meeting.fixed = read<MeetingPayload>(payload);
   const MeetingPayload& fixed = meeting.fixed;
   std::span<const std::byte> rest = payload.subspan(sizeof(MeetingPayload));

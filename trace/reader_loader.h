@@ -30,6 +30,8 @@ class TraceFile::Loader {
   void tell_of_gap(std::uint64_t begin, std::uint64_t end);
   bool take_record(RecordKind kind, std::span<const std::byte> payload);
   bool take_meeting(std::span<const std::byte> payload);
+  bool take_facts(std::span<const std::byte> payload);
+  bool take_source_file(std::span<const std::byte> payload);
   bool take_traffic(std::span<const std::byte> payload);
   bool take_device_call(std::span<const std::byte> payload);
   bool take_device_memory(std::span<const std::byte> payload);

@@ -70,7 +70,8 @@ OpenResult Recorder::prepare(const RecorderSettings& settings) noexcept {
 bool Recorder::make_indexes() noexcept {
   const std::size_t site_slots = std::bit_ceil(layout_.entries(SectionKind::sites));
   const std::size_t lineage_slots = std::bit_ceil(layout_.entries(SectionKind::lineage));
-  const std::size_t words = kStringSlots + kOperatorSlots + site_slots + lineage_slots + kSeenSourceLines;
+  const std::size_t words =
+      kStringSlots + kOperatorSlots + site_slots + lineage_slots + kSeenSourceLines + kSeenSourceFiles;
   void* const memory = mmap(nullptr, words * sizeof(HashIndex::Slot), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -80,6 +81,7 @@ bool Recorder::make_indexes() noexcept {
   sites_.use(slots += kOperatorSlots, site_slots);
   lineage_.use(slots += site_slots, lineage_slots);
   seen_source_lines_ = slots += lineage_slots;
+  seen_source_files_ = slots += kSeenSourceLines;
   return true;
 }
 
@@ -182,6 +184,10 @@ bool Recorder::reopen_in_child() noexcept {
     for (std::size_t slot = 0; slot < kSeenSourceLines; ++slot) {
       seen_source_lines_[slot].store(0, std::memory_order_relaxed);
     }
+    for (std::size_t slot = 0; slot < kSeenSourceFiles; ++slot) {
+      seen_source_files_[slot].store(0, std::memory_order_relaxed);
+    }
+    source_bytes_.store(0, std::memory_order_relaxed);
     std::byte* const inherited = base_.load(std::memory_order_acquire);
     if (inherited == nullptr) {
       fail(OpenResult::cannot_map, 0);

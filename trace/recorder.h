@@ -19,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/fork_page.h"
 #include "trace/hash_index.h"
@@ -102,6 +103,15 @@ class Recorder {
                               std::span<const FrameRecord> frames, std::span<const FrameRecord> forward_frames,
                               std::span<const NativeFrame> native_frames,
                               std::span<const EvidenceRecord> evidence = {}) noexcept;
+  // The facts of a meeting that add_meeting() returned; the counts in `fixed` are taken from the spans. They, and texts
+  // of files, leave a part of the event section to what the process finds later.
+  void add_facts(const MeetingPayload* meeting, const FactsPayload& fixed, std::span<const ObjectFact> objects,
+                 std::span<const LinkFact> links, std::span<const VariableFact> variables,
+                 std::span<const CopyFact> copies) noexcept;
+  // Once for each file; true for who is the first to ask, and has to add it.
+  bool wants_source_file(StringId file) noexcept;
+  // Without its text where that is too long, or `with_text` is false.
+  void add_source_file(StringId file, std::string_view text, bool with_text) noexcept;
   static void bump_meeting(MeetingPayload* meeting, std::uint32_t step) noexcept;
   static void set_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;  // adds to what is set
   static void clear_meeting_flags(MeetingPayload* meeting, std::uint32_t flags) noexcept;
@@ -132,6 +142,7 @@ class Recorder {
  private:
   inline static constinit const EpochPage kNeverOpened{};
   static constexpr std::size_t kSeenSourceLines = 4096;
+  static constexpr std::size_t kSeenSourceFiles = 1024;
 
   // The start of the mapped file when this process may write to it, null otherwise.
   std::byte* writable() const noexcept;
@@ -150,6 +161,7 @@ class Recorder {
   StringId append_operator(std::byte* base, StringId name) noexcept;
   ThreadRing* claim_ring(std::byte* base, std::uint32_t tid) noexcept;
   std::byte* begin_record(std::byte* base, std::size_t payload_size) noexcept;
+  std::byte* begin_fact(std::byte* base, std::size_t payload_size, std::uint64_t share) noexcept;
   template <class Payload>
   bool add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept;
   template <class Payload>
@@ -170,6 +182,8 @@ class Recorder {
   HashIndex sites_;
   HashIndex lineage_;
   std::atomic<std::uint64_t>* seen_source_lines_ = nullptr;  // kSeenSourceLines of file << 32 | line
+  std::atomic<std::uint64_t>* seen_source_files_ = nullptr;  // kSeenSourceFiles of StringId
+  std::atomic<std::uint64_t> source_bytes_{0};               // of texts that were added
   PathBuffer directory_{};
   PathBuffer path_{};
   RunIdentity run_{};
