@@ -128,7 +128,7 @@ void collect(const Inquiry& inquiry, const Failure& failure) {
 }  // namespace
 
 void examine(const void* innermost, const void* waited_for, const Failure& failure, OperandList& operands,
-             EvidenceList& evidence) noexcept {
+             EvidenceList& evidence, Facts& facts) noexcept {
   try {
     ObjectSearch search(operands.records(), operands.identities(), failure.site);
     search.run(innermost);
@@ -136,6 +136,7 @@ void examine(const void* innermost, const void* waited_for, const Failure& failu
     give_names(search, operands.records(), operands.identities(), failure.site);
     mark_home(search, innermost, operands.records(), operands.identities());
     if (!code_api().complete) return;
+    facts = gather_facts(search, innermost, waited_for, operands.records(), operands.identities());
     follow_device_sources(search, innermost, operands.records());
     const OwnCode own_code(innermost);
     collect({innermost, failure.site, search, operands.records(), operands.identities(), own_code, evidence}, failure);

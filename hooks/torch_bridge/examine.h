@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hooks/inprocess/evidence/evidence.h"
+#include "hooks/inprocess/snapshot/facts.h"
 #include "hooks/torch_bridge/operand_list.h"
 
 namespace devsan::hooks {
@@ -14,12 +15,12 @@ struct Failure {
   trace::StringId message;
 };
 
-// Fills in names of operands and adds evidence, from the frames that made the call, `innermost` and those outside it.
+// Fills in names of operands, adds evidence and gathers facts, from the frames that made the call, `innermost` and those outside it.
 // `waited_for`: a PyThreadState whose frames know little of the program, which waits for it in other threads, as for
 // one of autograd's; null where its own frames tell all.
 // With the GIL held (PythonSection). What needs more memory than there is stays unknown.
 void examine(const void* innermost, const void* waited_for, const Failure& failure, OperandList& operands,
-             EvidenceList& evidence) noexcept;
+             EvidenceList& evidence, Facts& facts) noexcept;
 
 // Adds what the text of the source files tells of the operands. Needs no Python.
 void examine_text(const Failure& failure, std::span<const trace::OperandRecord> operands,

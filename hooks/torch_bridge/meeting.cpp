@@ -318,19 +318,21 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
   }
   if (details.traced != nullptr) details.traced->give_histories(operands);
   EvidenceList evidence;
+  Facts facts;
   const Failure failure{details.op, details.site, details.message};
   // To the end of what is written down: the text of code that lies in no file can be read with the GIL alone.
   std::optional<PythonSection> section;
   if (searched != nullptr) section.emplace();
   if (raised && !no_memory && searched != nullptr) {
     const void* innermost = details.innermost != nullptr ? details.innermost : current_frame(searched);
-    examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, failure, operands, evidence);
+    examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, failure, operands, evidence, facts);
   }
   if (raised && !no_memory) {
     name_temporaries(operands.records(), details.site);
     examine_text(failure, operands.records(), evidence);
   }
   trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
+  if (written != nullptr && raised && !no_memory) record_facts(*written, facts);
   section.reset();
   if (written == nullptr) return {};
   if (no_memory) {

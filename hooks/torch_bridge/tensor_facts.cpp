@@ -84,6 +84,10 @@ bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexce
   return plain(one) && plain(other) && one->sizes() == other->sizes();
 }
 
+std::size_t dims_of(const c10::TensorImpl* tensor) noexcept {
+  return TensorFields::dims(tensor);
+}
+
 bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept {
   return is_cuda(TensorFields::device(tensor));
 }

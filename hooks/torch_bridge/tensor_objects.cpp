@@ -1,5 +1,6 @@
 #include "hooks/inprocess/bridge/tensor_objects.h"
 
+#include <c10/core/GeneratorImpl.h>
 #include <c10/core/UndefinedTensorImpl.h>
 
 #include <algorithm>
@@ -60,6 +61,10 @@ DeviceKey device_in(const void* object) noexcept {
   if (std::string_view(field<const char*>(type_of(object), kTypeName)) != "torch.device") return 0;
   return device_key(c10::Device(static_cast<c10::DeviceType>(field<std::int8_t>(object, kDevice)),
                                 field<std::int8_t>(object, kDevice + 1)));
+}
+
+DeviceKey device_of_generator(const void* generator) noexcept {
+  return device_key(static_cast<const c10::GeneratorImpl*>(generator)->device());
 }
 
 }  // namespace devsan::hooks

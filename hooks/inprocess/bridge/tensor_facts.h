@@ -2,6 +2,7 @@
 // every source that includes them: those are compiled on the user's machine, while the program waits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "trace/file_layout.h"
@@ -34,6 +35,7 @@ trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept;
 // Whether it may lie on the CPU beside operands that are elsewhere.
 bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept;
 bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexcept;
+std::size_t dims_of(const c10::TensorImpl* tensor) noexcept;
 bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept;
 // Never null: where it has none, the undefined tensor.
 const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept;

@@ -20,4 +20,7 @@ const c10::TensorImpl* tensor_of(const void* object) noexcept;
 // The device that a torch.device names; 0 for any other object.
 DeviceKey device_in(const void* object) noexcept;
 
+// The device of a c10::GeneratorImpl.
+DeviceKey device_of_generator(const void* generator) noexcept;
+
 }  // namespace devsan::hooks

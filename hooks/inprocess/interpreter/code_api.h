@@ -44,8 +44,18 @@ const CodeApi& code_api() noexcept;
 // Of PyTypeObject, which has not changed since 3.8.
 inline constexpr std::ptrdiff_t kTypeDict = 264;
 inline constexpr std::ptrdiff_t kTypeMro = 344;
-inline constexpr std::ptrdiff_t kBytesText = 32;   // PyBytesObject::ob_sval
-inline constexpr std::ptrdiff_t kMethodSelf = 24;  // PyMethodObject::im_self
+inline constexpr std::ptrdiff_t kBytesText = 32;       // PyBytesObject::ob_sval
+inline constexpr std::ptrdiff_t kMethodFunction = 16;  // PyMethodObject::im_func
+inline constexpr std::ptrdiff_t kMethodSelf = 24;      // PyMethodObject::im_self
+inline constexpr std::ptrdiff_t kDictUsed = 16;        // PyDictObject::ma_used
+inline constexpr std::ptrdiff_t kSetUsed = 24;         // PySetObject::used
+
+inline constexpr unsigned kHeapTypeFlag = 9;  // Py_TPFLAGS_HEAPTYPE
+
+// Whether a class statement has made the type.
+inline bool is_heap_type(const void* type) noexcept {
+  return (field<unsigned long>(type, kTypeFlags) >> kHeapTypeFlag & 1) != 0;
+}
 
 inline bool is_integer(const void* object) noexcept {
   return has_type_flag(object, 24);

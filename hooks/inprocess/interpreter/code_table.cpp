@@ -57,6 +57,16 @@ std::uint32_t CodeTable::classify(const void* code) const noexcept {
       text_of(field<const void*>(code, code_members.filename), file_buffer, sizeof file_buffer);
   const std::string_view name = text_of(field<const void*>(code, code_members.name), name_buffer, sizeof name_buffer);
   if (name == "<interpreter trampoline>") return kNoCode;
+  const std::uint32_t marks = marks_of_file(file);
+  if ((marks & kTorchCode) == 0) return marks;
+  // The innermost frame of an optimizer's operators is one of the functions that step() shares its work among.
+  const bool steps = name == "step" || name.starts_with("_single_tensor_") || name.starts_with("_multi_tensor_") ||
+                     name.starts_with("_fused_");
+  const bool step = steps && contains(file, "/torch/optim/") && !contains(file, "lr_scheduler");
+  return marks | (step ? kOptimizerCode : kProgramCode);
+}
+
+std::uint32_t CodeTable::marks_of_file(std::string_view file) const noexcept {
   const bool generated = file.starts_with("<eval_with_key>") || contains(file, "/torchinductor_") ||
                          contains(file, "/devsan_simulation/") || file.starts_with("<frozen ") ||
                          file.starts_with("<__array_function__");
@@ -65,13 +75,7 @@ std::uint32_t CodeTable::classify(const void* code) const noexcept {
   // So does NumPy, which knows no devices.
   const bool standard = (!installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."))) ||
                         (installed && contains(file, "-packages/numpy/"));
-  if (file.starts_with(torch_directory_) || generated || standard) {
-    // The innermost frame of an optimizer's operators is one of the functions that step() shares its work among.
-    const bool steps = name == "step" || name.starts_with("_single_tensor_") || name.starts_with("_multi_tensor_") ||
-                       name.starts_with("_fused_");
-    const bool step = steps && contains(file, "/torch/optim/") && !contains(file, "lr_scheduler");
-    return kTorchCode | (step ? kOptimizerCode : kProgramCode);
-  }
+  if (file.starts_with(torch_directory_) || generated || standard) return kTorchCode;
   return installed ? kLibraryCode : kProgramCode;
 }
 

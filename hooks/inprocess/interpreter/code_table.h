@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace devsan::hooks {
 
@@ -34,6 +35,9 @@ class CodeTable {
 
   // The same for any code object, without remembering it. With the GIL.
   std::uint32_t classify(const void* code) const noexcept;
+
+  // Whose code lies in a file of this name: kTorchCode, kLibraryCode or kProgramCode.
+  std::uint32_t marks_of_file(std::string_view file) const noexcept;
 
   // The number of a code object that marks() was asked about; 0 where the table had no room for it.
   std::uint32_t number(const void* code) noexcept;

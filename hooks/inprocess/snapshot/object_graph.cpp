@@ -60,8 +60,6 @@ class InstanceVisitor final : public LinkVisitor {
   LinkVisitor& next_;
 };
 
-constexpr unsigned kHeapTypeFlag = 9;  // Py_TPFLAGS_HEAPTYPE
-
 // What a NamedTuple calls its entries, a tuple of as many texts; null for any other tuple.
 const void* fields_of(const void* tuple) {
   const void* type = type_of(tuple);
@@ -225,10 +223,16 @@ void visit_function(const void* function, LinkVisitor& visitor) {
 
 constexpr std::ptrdiff_t kNoSlot = std::numeric_limits<std::ptrdiff_t>::max();
 
-void* slot_content(const void* frame, std::ptrdiff_t index) noexcept {
+struct SlotContent {
+  void* object;
+  bool cell;
+};
+
+SlotContent slot_content(const void* frame, std::ptrdiff_t index) noexcept {
   const auto at = index * static_cast<std::ptrdiff_t>(sizeof(void*));
   auto* object = const_cast<void*>(frame_reference(frame, frame_layout.locals + at));
-  return object != nullptr && is_builtin(object, "cell") ? field<void*>(object, kCellContent) : object;
+  if (object == nullptr || !is_builtin(object, "cell")) return {object, false};
+  return {field<void*>(object, kCellContent), true};
 }
 
 // The first slot of this name, which is the code's own object, from `begin` on; `end` where none before that has it.
@@ -306,8 +310,9 @@ void visit_frame(const void* frame, bool globals, LinkVisitor& visitor) {
   const std::ptrdiff_t apart = python.minor < 11 ? code_all_arguments(code) : 0;
   for (std::ptrdiff_t k = 0; const void* name = code_local_name(code, k); ++k) {
     if (k >= apart && slot_named(code, name, 0, apart) < apart) continue;
-    void* object = slot_content(frame, k < apart ? slot_of_argument(code, name, k) : k);
-    if (object != nullptr && !visitor.link({LinkKind::local, k, name}, object)) return;
+    const auto [object, cell] = slot_content(frame, k < apart ? slot_of_argument(code, name, k) : k);
+    const Link link{LinkKind::local, k, name, nullptr, nullptr, cell};
+    if (object != nullptr && !visitor.link(link, object)) return;
   }
   if (!globals) return;
   auto* dict = const_cast<void*>(frame_reference(frame, frame_layout.globals));

@@ -28,6 +28,7 @@ struct Link {
   const void* name = nullptr;  // a str, alive as long as the container
   const void* key = nullptr;   // of a dictionary, whatever it is; as long
   const char* text = nullptr;  // the name where there is no str: of a slot
+  bool cell = false;           // a variable that inner functions share
 };
 
 // Of a container.

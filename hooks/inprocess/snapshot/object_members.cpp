@@ -64,4 +64,9 @@ bool is_instance_of(const void* object, std::string_view name) noexcept {
   return false;
 }
 
+const void* generator_of(const void* object) noexcept {
+  constexpr std::ptrdiff_t kGenerator = 16;  // THPGenerator::cdata
+  return type_name(object) == "torch._C.Generator" ? field<const void*>(object, kGenerator) : nullptr;
+}
+
 }  // namespace devsan::hooks

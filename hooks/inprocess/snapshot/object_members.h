@@ -20,4 +20,7 @@ int number_member_of(const void* object, std::string_view name, int otherwise) n
 // Whether the object's class, or one that it is derived from, goes by this name, without the module.
 bool is_instance_of(const void* object, std::string_view name) noexcept;
 
+// The c10::GeneratorImpl of a torch.Generator, which is all that its Python object has; null for any other.
+const void* generator_of(const void* object) noexcept;
+
 }  // namespace devsan::hooks

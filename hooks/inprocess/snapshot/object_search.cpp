@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "hooks/inprocess/bridge/tensor_objects.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/code_table.h"
@@ -11,23 +10,18 @@
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/inprocess/provenance/lineage_nodes.h"
+#include "hooks/inprocess/snapshot/object_members.h"
 
 namespace devsan::hooks {
 
 namespace {
 
 constexpr int kMaxThreads = 256;
-constexpr std::ptrdiff_t kGeneratorField = 16;  // THPGenerator::cdata
 
 // A number as it is written; a key of any other kind is not shown.
 std::string number_key(const void* key) {
   const bool number = key != nullptr && is_integer(key) && code_api().PyLong_AsLong != nullptr;
   return number ? std::to_string(code_api().PyLong_AsLong(const_cast<void*>(key))) : "...";
-}
-
-// The c10::GeneratorImpl of a torch.Generator, which is all that its Python object has.
-const void* generator_of(const void* object) noexcept {
-  return type_name(object) == "torch._C.Generator" ? field<const void*>(object, kGeneratorField) : nullptr;
 }
 
 }  // namespace
@@ -42,7 +36,7 @@ ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::s
       ancestors_(records.size()),
       kept_ancestors_(records.size()) {
   places_.reserve(1024);
-  learn_tensor_layout();
+  layout_.learn(identities);
   const trace::Position here = runtime.recorder->site(site).user;
   for (std::size_t k = 0; k < records.size(); ++k) {
     note_parents(k, here);
@@ -125,7 +119,7 @@ bool ObjectSearch::link(const Link& link, void* object) {
   } else {
     places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
   }
-  if (observer_ != nullptr && tensor_offset_ < 0) learn_tensor_layout_from(object);
+  if (observer_ != nullptr && !layout_.known()) layout_.learn_from(object);
   const c10::TensorImpl* tensor = tensor_at(object);
   if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
@@ -337,36 +331,6 @@ std::vector<Holding> ObjectSearch::holdings_of_base(std::size_t operand) const {
 std::string ObjectSearch::path_to(std::uint32_t index) const {
   const Place& at = places_[index];
   return (at.parent == index ? std::string() : path_to(at.parent)) + written(at.link);
-}
-
-// Where a tensor's Python object keeps its TensorImpl differs between releases of torch; the operands tell, since of
-// them both are known.
-void ObjectSearch::learn_tensor_layout() {
-  for (const OperandIdentity& known : identities_) {
-    if (known.object == nullptr || known.tensor == nullptr) continue;
-    for (std::ptrdiff_t offset = 16; offset <= 32; offset += 8) {
-      if (field<const void*>(known.object, offset) == known.tensor) tensor_offset_ = offset;
-    }
-    if (tensor_offset_ < 0) continue;
-    tensor_base_type_ = base_tensor_type(type_of(known.object));
-    return;
-  }
-}
-
-void ObjectSearch::learn_tensor_layout_from(const void* object) {
-  if (!tensor_types_.try_emplace(type_of(object), false).second) return;
-  const std::ptrdiff_t offset = tensor_offset_in(object);
-  if (offset < 0) return;
-  tensor_offset_ = offset;
-  tensor_base_type_ = base_tensor_type(type_of(object));
-  tensor_types_.clear();
-}
-
-const c10::TensorImpl* ObjectSearch::tensor_at(const void* object) const {
-  if (object == nullptr || tensor_offset_ < 0 || tensor_base_type_ == nullptr) return nullptr;
-  const auto [known, is_new] = tensor_types_.try_emplace(type_of(object), false);
-  if (is_new) known->second = base_tensor_type(type_of(object)) == tensor_base_type_;
-  return known->second ? field<const c10::TensorImpl*>(object, tensor_offset_) : nullptr;
 }
 
 bool WrittenLink::link(const Link& link, void* object) {

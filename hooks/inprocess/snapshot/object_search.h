@@ -16,6 +16,7 @@
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/snapshot/object_graph.h"
+#include "hooks/inprocess/snapshot/tensor_layout.h"
 #include "trace/file_layout.h"
 
 namespace devsan::hooks {
@@ -119,7 +120,7 @@ class ObjectSearch final : public LinkVisitor {
   // The Python object of a tensor; null where the search has not come to it.
   const void* object_of(const c10::TensorImpl* tensor) const;
   // The tensor that a Python object is; null where it is none.
-  const c10::TensorImpl* tensor_at(const void* object) const;
+  const c10::TensorImpl* tensor_at(const void* object) const { return layout_.tensor_at(object); }
 
   bool link(const Link& link, void* object) override;
 
@@ -149,8 +150,6 @@ class ObjectSearch final : public LinkVisitor {
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;
   bool is_operand(const void* object) const;
   bool is_base_of_any(const c10::TensorImpl* tensor) const;
-  void learn_tensor_layout();
-  void learn_tensor_layout_from(const void* object);
 
   TensorObserver* observer_ = nullptr;
   std::span<const trace::OperandRecord> records_;
@@ -167,12 +166,10 @@ class ObjectSearch final : public LinkVisitor {
   mutable std::unordered_map<const void*, const void*> owned_memory_;  // by storage; null where several have it
   std::vector<Holding> tied_;  // operands that several modules own, without the first
   std::vector<Holding> holdings_;
-  mutable std::unordered_map<const void*, bool> tensor_types_;  // whether a type is one of tensors, once it was asked
   std::uint32_t current_ = kNoPlace;
   std::uint32_t followed_ = 0;
   const void* frame_ = nullptr;
-  std::ptrdiff_t tensor_offset_ = -1;
-  const void* tensor_base_type_ = nullptr;
+  TensorLayout layout_;
 };
 
 // What the program calls a link: "weight", "key", the field of a named tuple; empty where it has no name.
