@@ -104,7 +104,7 @@ Listing list_files(std::span<const fs::path> paths, RunsRead runs) {
 
 }  // namespace
 
-Collector::Collector(const std::vector<SuppressionUse>* instead) {
+Collector::Collector(const std::vector<SuppressionUse>* instead, FactsOfRun* facts) : facts_(facts) {
   if (instead != nullptr) suppressor_.use_instead(*instead);
 }
 
@@ -114,7 +114,9 @@ void Collector::add(const trace::TraceFile& trace) {
   add_notices(trace, report_.run.processes.back());
   child_ends_.add(trace);
   suppressor_.begin_trace(trace);
-  take(build_findings(trace));
+  std::vector<Finding> findings = build_findings(trace);
+  if (facts_ != nullptr) facts_->add(trace, findings);
+  take(std::move(findings));
   take(build_traffic(trace));
   take(build_growth(trace, report_.run.processes.back()));
 }
@@ -155,9 +157,10 @@ Report Collector::take() {
   return std::exchange(report_, {});
 }
 
-Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead, RunsRead runs) {
+Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead, RunsRead runs,
+                    FactsOfRun* facts) {
   Listing listing = list_files(paths, runs);
-  Collector collector(instead);
+  Collector collector(instead, facts);
   for (const fs::path& file : listing.files) {
     const auto opened = trace::TraceFile::open(file);
     if (const auto* damage = std::get_if<trace::Damage>(&opened)) {

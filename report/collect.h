@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/build_endings.h"
+#include "report/facts.h"
 #include "report/finding.h"
 #include "report/merge.h"
 #include "report/suppress.h"
@@ -18,7 +19,8 @@ namespace devsan::report {
 class Collector {
  public:
   // With `instead`, entries of suppressions that count in place of those that the traces bring along.
-  explicit Collector(const std::vector<SuppressionUse>* instead = nullptr);
+  // With `facts`, which outlives this, what the processes recorded around their findings is gathered there.
+  explicit Collector(const std::vector<SuppressionUse>* instead = nullptr, FactsOfRun* facts = nullptr);
   void add(const trace::TraceFile& trace);
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }
@@ -33,6 +35,7 @@ class Collector {
   FindingMerger suppressed_;
   Suppressor suppressor_;
   ChildEnds child_ends_;
+  FactsOfRun* facts_;
 };
 
 struct Reading {
@@ -46,6 +49,6 @@ enum class RunsRead { newest, all };
 // Reads files, and directories for the `*.devsan` files in them, or in their directories where they have none of their
 // own: of each directory named those of its newest run, or all.
 Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr,
-                    RunsRead runs = RunsRead::newest);
+                    RunsRead runs = RunsRead::newest, FactsOfRun* facts = nullptr);
 
 }  // namespace devsan::report

@@ -7,8 +7,6 @@
 #include "trace/odd_operand.h"
 
 namespace devsan::report {
-namespace {
-
 std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::LineageId id) {
   std::vector<LineageStep> steps;
   for (const trace::LineageNode& node : trace.lineage_chain(id)) {
@@ -24,6 +22,8 @@ std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::Lineag
   }
   return steps;
 }
+
+namespace {
 
 Operand operand_of(const trace::TraceFile& trace, const trace::OperandRecord& record) {
   Operand operand;

@@ -11,6 +11,8 @@
 namespace devsan::report {
 
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting);
+// The steps of a history, newest first.
+std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::LineageId id);
 // What was found out about one operand, or about no single one (trace::kWholeFinding).
 std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Meeting& meeting, std::size_t operand);
 // None of these is odd: traffic is no disagreement.

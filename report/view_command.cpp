@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "report/collect.h"
+#include "report/render_facts.h"
 #include "report/render_json.h"
 #include "report/render_terminal.h"
 
@@ -54,28 +55,37 @@ Style style_of(Colour colour) {
   return style;
 }
 
-// `--json` takes a file or none, so that in `view --json DIR` the directory looks like that file. A trace or a
-// directory is never written to: it is meant to be read.
-ViewOptions without_swallowed_path(ViewOptions options) {
+// `--json` and `--facts` take a file or none, so that in `view --json DIR` the directory looks like that file. A trace
+// or a directory is never written to: it is meant to be read.
+void give_back_path(std::string& written, std::vector<fs::path>& paths) {
   std::error_code error;
-  const fs::path file = options.json_file;
-  if (!file.empty() && (options.paths.empty() || file.extension() == ".devsan" || fs::is_directory(file, error))) {
-    options.paths.insert(options.paths.begin(), file);
-    options.json_file.clear();
+  const fs::path file = written;
+  if (!file.empty() && (paths.empty() || file.extension() == ".devsan" || fs::is_directory(file, error))) {
+    paths.insert(paths.begin(), file);
+    written.clear();
   }
-  return options;
+}
+
+std::string rendered(const Report& report, const FactsOfRun& facts, const ViewOptions& options) {
+  if (options.facts) return render_facts(facts);
+  if (options.json) return render_json(report);
+  return render_terminal(report, style_of(options.colour), {options.notes, options.suppressed, options.memory});
 }
 
 }  // namespace
 
 int view(const ViewOptions& given) {
-  const ViewOptions options = without_swallowed_path(given);
+  ViewOptions options = given;
+  give_back_path(options.json_file, options.paths);
+  give_back_path(options.facts_file, options.paths);
   SuppressionFile suppressions;
   if (options.suppressions) suppressions = read_suppression_file(*options.suppressions);
   for (const std::string& complaint : suppressions.complaints) complain(complaint);
   if (!suppressions.complaints.empty()) return 2;
-  const Reading reading = read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
-                                      options.all_runs ? RunsRead::all : RunsRead::newest);
+  FactsOfRun facts;
+  const Reading reading =
+      read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
+                  options.all_runs ? RunsRead::all : RunsRead::newest, options.facts ? &facts : nullptr);
   for (const std::string& complaint : reading.complaints) complain(complaint);
   const Report& report = reading.report;
   if (reading.readable == 0) {
@@ -83,10 +93,8 @@ int view(const ViewOptions& given) {
     if (options.json && !report.damage.empty()) write_out(render_json(report), options.json_file);
     return 1;
   }
-  const std::string text = options.json ? render_json(report)
-                                        : render_terminal(report, style_of(options.colour),
-                                                          {options.notes, options.suppressed, options.memory});
-  return write_out(text, options.json_file) ? 0 : 1;
+  const std::string& file = options.facts ? options.facts_file : options.json_file;
+  return write_out(rendered(report, facts, options), file) ? 0 : 1;
 }
 
 CLI::App* add_view_command(CLI::App& app, int& exit_status) {
@@ -96,6 +104,9 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   paths->type_name("DIR|FILE");
   auto* json = command->add_option("--json", options->json_file, "print the report as JSON, or write it to FILE");
   json->expected(0, 1)->type_name("[FILE]");
+  auto* facts = command->add_option("--facts", options->facts_file,
+                                    "print what was recorded around each finding as JSON, or write it to FILE");
+  facts->expected(0, 1)->type_name("[FILE]")->excludes(json);
   command->add_flag("--notes", options->notes, "also show notes: what PyTorch allows, such as mixed devices");
   command->add_option("--suppressions", options->suppressions, "use this file of suppressions instead of the run's own")
       ->type_name("FILE");
@@ -109,9 +120,11 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
                    "when to use color: auto, always or never (auto: on a terminal, unless NO_COLOR is set)")
       ->transform(CLI::CheckedTransformer(colours))
       ->option_text("WHEN");
-  command->callback([options, json, &exit_status] {
+  command->callback([options, json, facts, &exit_status] {
     options->json = json->count() > 0;
-    if (options->paths.empty() && options->json_file.empty()) throw CLI::RequiredError("traces: DIR or FILE");
+    options->facts = facts->count() > 0;
+    if (options->paths.empty() && options->json_file.empty() && options->facts_file.empty())
+      throw CLI::RequiredError("traces: DIR or FILE");
     exit_status = view(*options);
   });
   return command;
