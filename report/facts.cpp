@@ -68,9 +68,9 @@ std::vector<const LinkFact*> Facts::holders_of(ObjectIndex object) const {
   return holders;
 }
 
-std::optional<ObjectIndex> Facts::member(ObjectIndex object, trace::FactLinkKind kind, std::string_view name) const {
+std::optional<ObjectIndex> Facts::member(ObjectIndex object, trace::FactLinkKind way, std::string_view name) const {
   for (const LinkFact* link : held_by(object)) {
-    if (link->kind == kind && link->name == name) return link->to;
+    if (link->kind == way && link->name == name) return link->to;
   }
   return std::nullopt;
 }

@@ -94,7 +94,7 @@ struct Facts {
   std::vector<const LinkFact*> held_by(ObjectIndex object) const;
   std::vector<const LinkFact*> holders_of(ObjectIndex object) const;
   // What an object holds in one way under a name; none where there is no such link.
-  std::optional<ObjectIndex> member(ObjectIndex object, trace::FactLinkKind kind, std::string_view name) const;
+  std::optional<ObjectIndex> member(ObjectIndex object, trace::FactLinkKind way, std::string_view name) const;
   // A variable of a frame, else a global of its module; none where it is not recorded.
   std::optional<ObjectIndex> variable(std::size_t frame, std::string_view name) const;
   // The object that an operand is; none where it is not recorded.

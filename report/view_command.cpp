@@ -106,7 +106,7 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   json->expected(0, 1)->type_name("[FILE]");
   auto* facts = command->add_option("--facts", options->facts_file,
                                     "print what was recorded around each finding as JSON, or write it to FILE");
-  facts->expected(0, 1)->type_name("[FILE]")->excludes(json);
+  facts->expected(0, 1)->type_name("[FILE]");
   command->add_flag("--notes", options->notes, "also show notes: what PyTorch allows, such as mixed devices");
   command->add_option("--suppressions", options->suppressions, "use this file of suppressions instead of the run's own")
       ->type_name("FILE");
@@ -123,6 +123,7 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   command->callback([options, json, facts, &exit_status] {
     options->json = json->count() > 0;
     options->facts = facts->count() > 0;
+    if (options->json && options->facts) throw CLI::ExcludesError("--facts", "--json");
     if (options->paths.empty() && options->json_file.empty() && options->facts_file.empty())
       throw CLI::RequiredError("traces: DIR or FILE");
     exit_status = view(*options);

@@ -103,7 +103,7 @@ enum FactsFlags : std::uint32_t {
 struct FactsPayload {
   std::uint64_t meeting;       // where the record of the meeting begins in the event section
   std::uint32_t flags;         // FactsFlags
-  std::uint32_t microseconds;  // that the process took to gather this
+  std::uint32_t microseconds;  // of processor time, to gather this
   std::uint32_t objects;
   std::uint32_t links;
   std::uint32_t variables;

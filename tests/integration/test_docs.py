@@ -28,3 +28,10 @@ def test_every_rule_has_a_page_in_the_order_in_which_the_rules_are_asked():
     for rule in rules:
         assert (ROOT / f"report/why/{rule}.cpp").exists()
         assert f"report/why/{rule}.cpp" in (ROOT / f"docs/causes/{rule}.md").read_text()
+
+
+def test_every_kind_of_fact_is_documented():
+    declared = re.findall(r'^DEVSAN_\w+\(\w+, \d+, "(\w+)"\)$', (ROOT / "trace/fact_kinds.def").read_text(), re.M)
+    page = (ROOT / "docs/facts.md").read_text().partition("An **object** has")[2]
+    assert len(declared) >= 40
+    assert not [name for name in declared if f"`{name}`" not in page]

@@ -71,15 +71,16 @@ constexpr std::array kTorchKinds = {
     KindOfType{"torch._C.TensorBase", ObjectKind::tensor},
 };
 
-// Of what an object of the type is by the nearest class above that says it.
+// What an object of the type is, by the nearest class above that says it. A class statement gives no name with a dot.
 ObjectKind kind_by_bases(const void* type) {
   for (int depth = 0; type != nullptr && depth < 32; ++depth, type = field<const void*>(type, kTypeBase)) {
     const std::string name = qualified(type);
     for (const KindOfType& known : kTorchKinds) {
       if (name == known.name) return known.kind;
     }
+    const std::string_view given = field<const char*>(type, kTypeName);
     for (const KindOfType& known : kBuiltinKinds) {
-      if (!is_heap_type(type) && name == known.name) return known.kind;
+      if (given == known.name && (given.find('.') != given.npos || !is_heap_type(type))) return known.kind;
     }
   }
   return ObjectKind::other;

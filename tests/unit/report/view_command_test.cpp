@@ -71,6 +71,19 @@ TEST_CASE("JSON goes to the standard output or to a file, with the path before o
   CHECK(nlohmann::json::parse(std::ifstream(file))["schema"] == "devsan-report/1");
 }
 
+TEST_CASE("Facts go to the standard output or to a file, in place of the report") {
+  const TemporaryDirectory directory;
+  TraceBuilder builder(directory.path());
+  record_one(builder);
+  const std::string path = directory.path().string();
+  const std::string file = path + "/facts.json";
+  CHECK(nlohmann::json::parse(viewed({path, "--facts"}).out)["meetings"].size() == 1);
+  CHECK(nlohmann::json::parse(viewed({"--facts", path}).out)["meetings"].size() == 1);
+  CHECK(viewed({path, "--facts", file}).out.empty());
+  CHECK(nlohmann::json::parse(std::ifstream(file))["schema"] == "devsan-facts/1");
+  CHECK(viewed({path, "--facts", "--json"}).status == 2);
+}
+
 TEST_CASE("A trace is never written to") {
   const TemporaryDirectory directory;
   TraceBuilder builder(directory.path());

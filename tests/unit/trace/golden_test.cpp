@@ -33,7 +33,8 @@ TEST_CASE("golden files of the current version are written", "[.][write-golden]"
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
   record_sample(*recorder);
-  const fs::path file = kGolden / ("v" + std::to_string(kMajorVersion)) / "sample.devsan";
+  const fs::path file = kGolden / ("v" + std::to_string(kMajorVersion)) /
+                        ("sample-" + std::to_string(kMajorVersion) + '.' + std::to_string(kMinorVersion) + ".devsan");
   fs::create_directories(file.parent_path());
   write_bytes(file, compacted(bytes_of(recorder->path())));
   fs::path text = file;

@@ -107,6 +107,42 @@ LineageId record_lineage(Recorder& recorder, OperatorId op, SiteId site) {
   return recorder.add_lineage({moved, site, op, cuda, How::derived, 2, {}});
 }
 
+// Around the sample's meeting: a module that keeps its second operand in a dictionary, and the text of its file.
+void record_sample_facts(Recorder& recorder, const MeetingPayload* meeting, SiteId site) {
+  const StringId file = recorder.intern_string("/home/u/train.py");
+  const LineageId lineage{2};
+  ObjectFact module{};
+  module.kind = ObjectKind::module;
+  module.operand = kNoOperand;
+  module.type = recorder.intern_string("__main__.Net");
+  module.file = file;
+  module.function = recorder.intern_string("Net.forward");
+  module.line = 40;
+  ObjectFact dict{};
+  dict.kind = ObjectKind::dict;
+  dict.flags = kObjectCut | kHasNumber;
+  dict.operand = kNoOperand;
+  dict.number = 100'000;
+  ObjectFact tensor{};
+  tensor.kind = ObjectKind::tensor;
+  tensor.flags = kObjectLeaf;
+  tensor.device = recorder.intern_device("cuda:0");
+  tensor.operand = 1;
+  tensor.lineage = lineage;
+  tensor.storage = 1;
+  const ObjectFact objects[] = {module, dict, tensor};
+  const StringId name = recorder.intern_string("tables");
+  const LinkFact links[] = {{0, 1, name, -1, FactLinkKind::attribute, {}},
+                            {1, 2, StringId::none, 17, FactLinkKind::numbered_entry, {}}};
+  const VariableFact variables[] = {{1, 0, recorder.intern_string("self"), VariableKind::local, {}}};
+  const CopyFact copies[] = {{1, site, LineageId::none, CopyKind::moved_away, recorder.intern_device("cpu"), 0}};
+  FactsPayload fixed{};
+  fixed.flags = kFactsCut;
+  fixed.microseconds = 123;
+  recorder.add_facts(meeting, fixed, objects, links, variables, copies);
+  if (recorder.wants_source_file(file)) recorder.add_source_file(file, "import torch\n\nnet = 1", true);
+}
+
 }  // namespace
 
 void record_sample(Recorder& recorder) {
@@ -144,6 +180,7 @@ void record_sample(Recorder& recorder) {
   Recorder::bump_meeting(first, 18);
   Recorder::bump_meeting(first, 19);
   Recorder::set_meeting_flags(first, kHandled);
+  record_sample_facts(recorder, first, site);
 
   fixed.message = StringId::none;
   fixed.flags = kNoOperands;
@@ -168,7 +205,14 @@ class Text {
     header();
     for (const auto& [key, value] : trace_.run_info()) out_ << "run: " << key << " = " << value << '\n';
     for (const Notice& notice : trace_.notices()) out_ << "notice: " << notice.text << " at " << notice.time_ns << '\n';
-    for (const Meeting& meeting : trace_.meetings()) this->meeting(meeting);
+    for (const Meeting& meeting : trace_.meetings()) {
+      this->meeting(meeting);
+      if (const MeetingFacts* facts = trace_.facts_of(meeting)) this->facts(*facts);
+    }
+    for (const auto& [file, source] : trace_.source_files()) {
+      out_ << "source: " << trace_.string(file) << " of " << source.size << " bytes, hash " << source.hash << ": "
+           << source.text << '\n';
+    }
     for (const ThreadTail& thread : trace_.threads()) this->thread(thread);
     for (const Damage& damage : trace_.damage()) {
       out_ << "damage: " << damage.offset << " +" << damage.bytes << ": " << damage.reason << '\n';
@@ -228,6 +272,31 @@ class Text {
     for (const NativeFrame& frame : meeting.native_frames) {
       out_ << "  native " << trace_.string(frame.module) << ' ' << trace_.string(frame.symbol) << '+' << frame.offset
            << '\n';
+    }
+  }
+
+  void facts(const MeetingFacts& facts) {
+    out_ << "  facts: flags " << facts.fixed.flags << " in " << facts.fixed.microseconds << " us\n";
+    for (const ObjectFact& o : facts.objects) {
+      out_ << "  object " << static_cast<unsigned>(o.kind) << ' ' << trace_.string(o.type) << " '"
+           << trace_.string(o.text) << "' " << o.number << " flags " << static_cast<unsigned>(o.flags) << " on "
+           << trace_.device_name(o.device) << " operand " << static_cast<int>(o.operand) << " storage " << o.storage
+           << " lineage " << trace_.lineage_chain(o.lineage).size() << " code " << trace_.string(o.file) << ':'
+           << o.line << " in " << trace_.string(o.function) << '\n';
+    }
+    for (const LinkFact& l : facts.links) {
+      out_ << "  link " << l.from << " -> " << l.to << " kind " << static_cast<unsigned>(l.kind) << ' '
+           << trace_.string(l.name) << ' ' << l.index << " of " << facts.objects[l.from].line
+           << facts.objects[l.to].line << '\n';
+    }
+    for (const VariableFact& v : facts.variables) {
+      out_ << "  variable " << v.frame << ' ' << trace_.string(v.name) << " kind " << static_cast<unsigned>(v.kind)
+           << " = " << v.object << " of line " << facts.objects[v.object].line << '\n';
+    }
+    for (const CopyFact& c : facts.copies) {
+      out_ << "  copy " << static_cast<unsigned>(c.kind) << " of " << c.storage << " to "
+           << trace_.device_name(c.device) << " calls " << static_cast<std::uint32_t>(c.calls);
+      site(c.site);
     }
   }
 
