@@ -32,6 +32,15 @@ bool is_only_parenthesized(Node target) {
   return target.only_child().next_sibling().text() == ")";
 }
 
+// The grammar gives `as f` in `with a if b else c as f` to c.
+Node as_pattern_in(Node value) {
+  while (value.is(Kind::ConditionalExpression) || value.is(Kind::BooleanOperator) || value.is(Kind::NotOperator)) {
+    const std::vector<Node> parts = value.children();
+    value = parts.empty() ? Node() : parts.back();
+  }
+  return value.is(Kind::AsPattern) && !value.children().empty() ? value : Node();
+}
+
 // `and`, `or`, `… if … else …` and comprehensions may leave a part of themselves out.
 bool always_evaluated(Node node) {
   int depth = 0;
@@ -126,19 +135,19 @@ void DefinitionCollector::assignment(Node node) {
 }
 
 void DefinitionCollector::with_item(Node node) {
-  const Node as = node.child(Field::Value);
-  if (!as.is(Kind::AsPattern) || as.children().empty()) return;
-  targets(as.child(Field::Alias), pattern_of(DefinitionKind::WithTarget, node, as.children().front()));
+  const Node value = node.child(Field::Value);
+  const Node as = as_pattern_in(value);
+  if (!as) return;
+  targets(as.child(Field::Alias),
+          pattern_of(DefinitionKind::WithTarget, node, as == value ? as.children().front() : value));
 }
 
 void DefinitionCollector::except_clause(Node node) {
-  Node as = node.child(Field::Value);
-  Node alias = node.child(Field::Alias);
-  if (as.is(Kind::AsPattern) && !as.children().empty()) {
-    alias = as.child(Field::Alias);
-    as = as.children().front();
-  }
-  if (alias) targets(alias, pattern_of(DefinitionKind::ExceptTarget, node, as));
+  const Node value = node.child(Field::Value);
+  const Node as = as_pattern_in(value);
+  const Node alias = as ? as.child(Field::Alias) : node.child(Field::Alias);
+  if (!alias) return;
+  targets(alias, pattern_of(DefinitionKind::ExceptTarget, node, as && as == value ? as.children().front() : value));
 }
 
 void DefinitionCollector::deletion(Node node) {

@@ -15,8 +15,8 @@ extern "C" const TSLanguage* tree_sitter_python();
 namespace devsan::program {
 namespace {
 
-// Source takes two or three operations of the parser for a byte, and is read two or three times: a token is looked for
-// behind comments and blank lines. A file of which most lines are one comment, or that is no source, can take many
+// Source takes two operations of the parser for a byte, and is read a few times: a token is looked for behind comments
+// and blank lines. A file of which most lines are one comment, or that is no source, can take many
 // more, and is given up: what these limits allow takes seconds for a megabyte.
 constexpr std::uint64_t kOperationsPerReport = 100;
 constexpr std::uint64_t kOperationsPerByte = 40;

@@ -270,7 +270,7 @@ void check(const Work& work, const char* what) {
         double(work.visits) / double(work.queries));
   }
   CHECK(work.operations <= 5);
-  CHECK(work.readings <= 50);
+  CHECK(work.readings <= 100);
   CHECK(work.nodes <= 2);
   CHECK(work.vertices <= 1);
   CHECK(work.edges <= 8);

@@ -46,6 +46,7 @@ TEST_CASE("The last assignment before a use reaches it") {
       {"import a.b as x\nuse(x)\n", "1 x"},
       {"def x(): pass\nuse(x)\n", "1 x"},
       {"with f() as x, g(x) as y:\n  use(x)\n", "1 x"},
+      {"with f() if a else g() as x:\n  use(x)\n", "1 x"},
       {"if (x := f()) and use(x): pass\n", "1 x"},
       {"x = 1\nif a and (x := f()): use(x)\n", "2 x; 1 x"},
   });
