@@ -15,10 +15,10 @@ struct Failure {
   trace::StringId message;
 };
 
-// Fills in names of operands, adds evidence and gathers facts, from the frames that made the call, `innermost` and those outside it.
-// `waited_for`: a PyThreadState whose frames know little of the program, which waits for it in other threads, as for
-// one of autograd's; null where its own frames tell all.
-// With the GIL held (PythonSection). What needs more memory than there is stays unknown.
+// Fills in names of operands, adds evidence and gathers facts, from the frames that made the call, `innermost` and
+// those outside it. `waited_for`: a PyThreadState whose frames know little of the program, which waits for it in other
+// threads, as for one of autograd's; null where its own frames tell all. With the GIL held (PythonSection). What needs
+// more memory than there is stays unknown.
 void examine(const void* innermost, const void* waited_for, const Failure& failure, OperandList& operands,
              EvidenceList& evidence, Facts& facts) noexcept;
 
