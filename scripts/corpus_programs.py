@@ -21,6 +21,7 @@ SECOND_GPU = re.compile(r"""cuda:1\b|["']cuda["'], (index=)?1\b""")  # in a prog
 NO_THREAD = re.compile(r"none\b|own\b|clean control")
 PUBLIC_THREAD = re.compile(r"([\w.-]+/[\w.-]+)\s*(?:/(?:issues|pull)/|PR)?\s*#?(\d+)")
 TOKENS = re.compile(r"[A-Za-z_]\w*|\d+|\S")
+FIRST_BLIND = 1001  # the number from which on programs were written without sight of devsan
 SHINGLE = 6  # tokens
 TWINS = 0.5  # share of shingles in common, from which on two programs count as one
 
@@ -123,11 +124,21 @@ def twins(sets: list[frozenset]) -> Iterable[tuple[int, int]]:
             yield a, b
 
 
+def side_of_cluster(cluster: list[Program]) -> str:
+    """Of the oldest program's thread; the holdout where that was written to measure with."""
+    oldest = min(cluster, key=lambda program: number_of(program.path))
+    return "holdout" if number_of(oldest.path) >= FIRST_BLIND else side_of(oldest.thread)
+
+
+def number_of(path: pathlib.Path) -> int:
+    return int(re.match(r"\d+", path.name)[0])
+
+
 @functools.cache
 def sides() -> dict[str, str]:
     """{name of a program: the side that it belongs to}. A program follows the oldest one of its thread and near-twins."""
     belongs = {}
     for cluster in clusters(corpus()):
-        side = side_of(cluster[0].thread)
+        side = side_of_cluster(cluster)
         belongs.update((program.path.name, side) for program in cluster)
     return belongs
