@@ -27,7 +27,7 @@ RACE = """
 def test_a_warning_halts_at_once(run_python, source, kind):
     result = run_python(source, sim=1, options=["--halt"])
     assert (result.status, result.stdout) == (66, "before\n"), result.stderr
-    assert "the process ends here with 66" in result.stderr
+    assert "ending the process with status 66" in result.stderr
     assert [finding["kind"] for finding in result.loud()] == [kind]
     assert [process["close"] for process in result.report["run"]["processes"]] == ["halted"]
 

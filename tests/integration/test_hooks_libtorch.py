@@ -67,7 +67,7 @@ def test_operators_in_static_destructors_run(devsan, program, tmp_path):
 def test_halt_ends_with_66_where_the_program_would_abort(devsan, program, tmp_path, what):
     _, watched = run(devsan, program, what, tmp_path / "out", "--halt")
     assert watched.returncode == 66
-    assert "the process ends here with 66" in watched.stderr
+    assert "ending the process with status 66" in watched.stderr
     report = view(devsan, tmp_path / "out")
     assert [process["close"] for process in report["run"]["processes"]] == ["halted"]
     assert len([finding for finding in report["findings"] if finding["raised"]]) == 1

@@ -337,4 +337,4 @@ def test_where_the_kernel_permits_no_more_ranges_the_guard_is_given_up_and_said(
     """)
     assert result.status == 0, result.stderr
     assert result.stdout == "True 16.0 [1.0, 2.0, 3.0, 4.0]\n"
-    assert result.stderr.count("device pages are not guarded any more") == 1
+    assert result.stderr.count("device pages are no longer guarded") == 1
