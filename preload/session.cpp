@@ -151,8 +151,9 @@ class Start {
     trace::ParsedOptions parsed = trace::parse_options(g_options_text.view());
     new (g_options_memory) trace::Options(std::move(parsed.options));
     set_quiet(options_.quiet);
-    g_services.options = {options_.halt, options_.sim, trace::parse_size(options_.sim_memory), options_.sim_late_copies,
-                          options_.sim_guard, options_.source};
+    g_services.options = {
+        options_.halt,      options_.sim,   trace::parse_size(options_.sim_memory), options_.sim_late_copies,
+        options_.sim_guard, options_.source};
     if (ancestry_.another_started) return;
     if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long; its end is ignored");
     for (const std::string& complaint : parsed.complaints) {
