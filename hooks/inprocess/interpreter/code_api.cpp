@@ -48,6 +48,19 @@ const CodeApi& code_api() noexcept {
   return api;
 }
 
+// Clears the OverflowError of a number that has no room, for the next call would be taken for failed.
+std::optional<long> integer_in(const void* object) noexcept {
+  if (object == nullptr || !is_integer(object) || code_api().PyLong_AsLong == nullptr) return std::nullopt;
+  void* error[3] = {};
+  const long number = code_api().PyLong_AsLong(const_cast<void*>(object));
+  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+  if (error[0] == nullptr) return number;
+  for (void* part : error) {
+    if (part != nullptr) python.Py_DecRef(part);
+  }
+  return std::nullopt;
+}
+
 void* dict_entry(const void* dict, std::string_view name) noexcept {
   std::ptrdiff_t at = 0;
   void* key = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -60,6 +61,8 @@ inline bool is_heap_type(const void* type) noexcept {
 inline bool is_integer(const void* object) noexcept {
   return has_type_flag(object, 24);
 }
+// The value of an int, or of a subclass; none for any other object, and for a number that has no room in a long.
+std::optional<long> integer_in(const void* object) noexcept;
 inline bool is_bytes(const void* object) noexcept {
   return has_type_flag(object, 27);
 }
@@ -79,6 +82,13 @@ inline bool is_builtin(const void* object, std::string_view name) noexcept {
 inline const void* tuple_entry(const void* tuple, std::ptrdiff_t index) noexcept {
   if (tuple == nullptr || !is_tuple(tuple) || index < 0 || index >= size_of(tuple)) return nullptr;
   return field<const void*>(tuple, kTupleItems + index * static_cast<std::ptrdiff_t>(sizeof(void*)));
+}
+
+// The class itself, and all that it is derived from, in the order in which Python looks for attributes; null behind the
+// last, and behind as many as nobody derives from on purpose.
+inline const void* base_at(const void* type, std::ptrdiff_t index) noexcept {
+  constexpr std::ptrdiff_t kMaxBases = 64;
+  return index < kMaxBases ? tuple_entry(field<const void*>(type, kTypeMro), index) : nullptr;
 }
 
 // Members of a code object; null, 0 or no name where it has none.

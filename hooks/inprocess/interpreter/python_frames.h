@@ -49,6 +49,19 @@ inline const void* current_frame(const void* thread) noexcept {
   return frame_in_word(field<const void*>(thread, frame_layout.current));
 }
 
+// Shows `visit` the current frame of each thread of the interpreter but `thread`, a PyThreadState, until it returns
+// false. With the GIL; without it those threads stand still.
+template <class Visit>
+void for_other_threads(const void* thread, const Visit& visit) {
+  constexpr int kMaxThreads = 256;
+  void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
+  void* other = python.PyInterpreterState_ThreadHead(interpreter);
+  for (int threads = 0; other != nullptr && threads < kMaxThreads; ++threads) {
+    if (other != thread && !visit(current_frame(other))) return;
+    other = python.PyThreadState_Next(other);
+  }
+}
+
 // 3.14 tags the low bits of references in frames.
 inline const void* frame_reference(const void* frame, std::ptrdiff_t offset) noexcept {
   return reinterpret_cast<const void*>(field<std::uintptr_t>(frame, offset) & ~std::uintptr_t{7});

@@ -20,7 +20,7 @@ using trace::ObjectKind;
 
 static_assert(kMaxFactObjects < kNoFact);
 
-std::string_view name_of(const FactLink& link, char* buffer, std::size_t size) noexcept {
+std::string_view written_name(const FactLink& link, char* buffer, std::size_t size) noexcept {
   if (link.text != nullptr) return link.text;
   return link.name != nullptr ? text_of(link.name, buffer, size) : std::string_view();
 }
@@ -35,17 +35,15 @@ bool is_attribute(FactLinkKind kind) noexcept {
   return kind == FactLinkKind::attribute;
 }
 
+trace::LinkFact fact_of_link(std::uint16_t from, std::uint16_t to, const FactLink& link) {
+  return {from, to, name_of(link), link.index, link.kind, {}};
+}
+
 }  // namespace
 
-trace::LinkFact fact_of_link(std::uint16_t from, std::uint16_t to, const FactLink& link) {
+trace::StringId name_of(const FactLink& link) {
   char buffer[256];
-  trace::LinkFact fact{};
-  fact.from = from;
-  fact.to = to;
-  fact.name = runtime.recorder->intern_string(name_of(link, buffer, sizeof buffer));
-  fact.index = link.index;
-  fact.kind = link.kind;
-  return fact;
+  return runtime.recorder->intern_string(written_name(link, buffer, sizeof buffer));
 }
 
 FactGraph::FactGraph(std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities)
@@ -119,7 +117,7 @@ std::uint16_t FactGraph::add(void* object, const FactLink& name) {
     return kNoFact;
   }
   char buffer[256];
-  const bool with_text = !trace::names_secret(name_of(name, buffer, sizeof buffer));
+  const bool with_text = !trace::names_secret(written_name(name, buffer, sizeof buffer));
   return add_new(describer_.describe(object, with_text), {object, nullptr, depth_});
 }
 

@@ -72,6 +72,7 @@ class FactGraph final : public FactLinkVisitor {
   bool cut_ = false;
 };
 
-trace::LinkFact fact_of_link(std::uint16_t from, std::uint16_t to, const FactLink& link);
+// The name of a link, interned.
+trace::StringId name_of(const FactLink& link);
 
 }  // namespace devsan::hooks

@@ -30,7 +30,7 @@ bool is_empty(const void* object) noexcept {
   return is_builtin(object, "set") && field<std::ptrdiff_t>(object, kSetUsed) == 0;
 }
 
-// A link as object_graph.h tells it, in the terms of the trace.
+// What an object holds, in the terms of the trace.
 class Translator final : public LinkVisitor {
  public:
   Translator(ObjectKind holder, FactLinkVisitor& next) : holder_(holder), next_(next) {}
@@ -40,33 +40,18 @@ class Translator final : public LinkVisitor {
     switch (link.kind) {
       case LinkKind::attribute:
         return attribute(link, object);
-      case LinkKind::index:
-        return next_.link({FactLinkKind::entry, link.name, nullptr, to_index(link.index)}, object, nullptr);
       case LinkKind::key:
         return keyed(link, position, object);
-      case LinkKind::member:
-        return next_.link({FactLinkKind::member}, object, nullptr);
-      case LinkKind::parameter:
-        return named(FactLinkKind::parameter, link, object);
-      case LinkKind::buffer:
-        return named(FactLinkKind::buffer, link, object);
-      case LinkKind::child:
-        return named(FactLinkKind::child, link, object);
-      case LinkKind::closure:
-        return named(FactLinkKind::closure, link, object);
       case LinkKind::gradient:
       case LinkKind::local:
       case LinkKind::global:
-        break;
+        return true;
+      default:
+        return next_.link(as_fact(link), object, nullptr);
     }
-    return true;
   }
 
  private:
-  static std::int32_t to_index(std::ptrdiff_t index) noexcept {
-    return index <= std::numeric_limits<std::int32_t>::max() ? static_cast<std::int32_t>(index) : -1;
-  }
-
   bool named(FactLinkKind kind, const Link& link, void* object) {
     return next_.link({kind, link.name, link.text}, object, nullptr);
   }
@@ -96,18 +81,11 @@ class Translator final : public LinkVisitor {
 
   bool keyed(const Link& link, std::int32_t position, void* object) {
     if (link.name != nullptr) return named(FactLinkKind::keyed_entry, link, object);
-    if (link.key != nullptr && is_builtin(link.key, "int")) {
-      void* error[3] = {};
-      const long number = code_api().PyLong_AsLong(const_cast<void*>(link.key));
-      python.PyErr_Fetch(&error[0], &error[1], &error[2]);
-      for (void* part : error) {
-        if (part != nullptr) python.Py_DecRef(part);
-      }
-      const bool fits = error[0] == nullptr && number == static_cast<std::int32_t>(number);
-      if (fits) {
-        const auto index = static_cast<std::int32_t>(number);
-        return next_.link({FactLinkKind::numbered_entry, nullptr, nullptr, index}, object, nullptr);
-      }
+    const bool numbered = link.key != nullptr && is_builtin(link.key, "int");
+    const std::optional<long> number = numbered ? integer_in(link.key) : std::nullopt;
+    if (number && *number == static_cast<std::int32_t>(*number)) {
+      const auto index = static_cast<std::int32_t>(*number);
+      return next_.link({FactLinkKind::numbered_entry, nullptr, nullptr, index}, object, nullptr);
     }
     const bool goes_on = link.key == nullptr || next_.link({FactLinkKind::key_of_entry, nullptr, nullptr, position},
                                                            const_cast<void*>(link.key), nullptr);
@@ -142,10 +120,8 @@ bool visit_defaults(void* function, FactLinkVisitor& visitor) {
 }
 
 bool visit_bases(void* type, FactDescriber& describer, FactLinkVisitor& visitor) {
-  const void* mro = field<const void*>(type, kTypeMro);
-  for (std::int32_t k = 1; k < 64; ++k) {
-    auto* base = const_cast<void*>(tuple_entry(mro, k));
-    if (base == nullptr) break;
+  for (std::int32_t k = 1; base_at(type, k) != nullptr; ++k) {
+    auto* base = const_cast<void*>(base_at(type, k));
     const bool own = describer.type(base).own;
     if (own && !visitor.link({FactLinkKind::base_class, nullptr, nullptr, k}, base, nullptr)) return false;
   }
@@ -160,6 +136,38 @@ bool is_environment(const void* object) noexcept {
 }
 
 }  // namespace
+
+FactLink as_fact(const Link& link) noexcept {
+  constexpr std::ptrdiff_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
+  FactLink fact{FactLinkKind::attribute, link.name, link.text};
+  switch (link.kind) {
+    case LinkKind::index:
+      fact.kind = FactLinkKind::entry;
+      fact.index = link.index <= kMaxIndex ? static_cast<std::int32_t>(link.index) : -1;
+      break;
+    case LinkKind::key:
+      fact.kind = link.name != nullptr ? FactLinkKind::keyed_entry : FactLinkKind::entry_of_key;
+      break;
+    case LinkKind::member:
+      fact.kind = FactLinkKind::member;
+      break;
+    case LinkKind::parameter:
+      fact.kind = FactLinkKind::parameter;
+      break;
+    case LinkKind::buffer:
+      fact.kind = FactLinkKind::buffer;
+      break;
+    case LinkKind::child:
+      fact.kind = FactLinkKind::child;
+      break;
+    case LinkKind::closure:
+      fact.kind = FactLinkKind::closure;
+      break;
+    default:
+      break;
+  }
+  return fact;
+}
 
 void visit_fact_links(void* object, ObjectKind kind, const c10::TensorImpl* tensor, FactDescriber& describer,
                       FactLinkVisitor& visitor) {

@@ -21,6 +21,9 @@ struct FactLink {
   std::int32_t index = -1;
 };
 
+// A link as object_graph.h has it, in the terms of the trace; a variable as an attribute.
+FactLink as_fact(const Link& link) noexcept;
+
 class FactLinkVisitor {
  public:
   // False ends the visit. `object` is null for a tensor that has no Python object, `tensor` for all but gradients.

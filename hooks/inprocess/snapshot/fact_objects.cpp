@@ -89,11 +89,8 @@ ObjectKind kind_by_bases(const void* type) {
 // Modules, optimizers and the like may come second among a class's bases.
 ObjectKind kind_of_type(const void* type) {
   const ObjectKind kind = kind_by_bases(type);
-  const void* mro = field<const void*>(type, kTypeMro);
-  for (std::ptrdiff_t k = 1; kind == ObjectKind::other && k < 64; ++k) {
-    const void* base = tuple_entry(mro, k);
-    if (base == nullptr) break;
-    const std::string name = qualified(base);
+  for (std::ptrdiff_t k = 1; kind == ObjectKind::other && base_at(type, k) != nullptr; ++k) {
+    const std::string name = qualified(base_at(type, k));
     for (const KindOfType& known : kTorchKinds) {
       if (name == known.name) return known.kind;
     }
@@ -107,10 +104,19 @@ bool is_generated(const void* function) noexcept {
          "<string>";
 }
 
-void place_code(const void* code, trace::ObjectFact& fact) {
+// Of a TypeFact or an ObjectFact.
+template <class Fact>
+void place_code(const void* code, Fact& fact) {
   fact.file = file_of(code);
   fact.function = qualified_name(code);
   fact.line = code_first_line(code);
+}
+
+void take_type(const TypeFact& type, trace::ObjectFact& fact) {
+  fact.type = type.name;
+  fact.file = type.file;
+  fact.function = type.function;
+  fact.line = type.line;
 }
 
 const void* function_to_place(const void* object, ObjectKind kind) {
@@ -118,26 +124,16 @@ const void* function_to_place(const void* object, ObjectKind kind) {
   return object != nullptr && is_function(object) ? object : nullptr;
 }
 
-// The error that a number without room raises is taken away.
-void add_integer(const void* object, trace::ObjectFact& fact) {
-  void* error[3] = {};
-  fact.number = code_api().PyLong_AsLong(const_cast<void*>(object));
-  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
-  if (error[0] == nullptr) {
-    fact.flags |= trace::kHasNumber;
-    return;
-  }
-  fact.number = 0;
-  for (void* part : error) {
-    if (part != nullptr) python.Py_DecRef(part);
-  }
+void add_number(std::int64_t number, trace::ObjectFact& fact) {
+  fact.flags |= trace::kHasNumber;
+  fact.number = number;
 }
 
 void add_size(const void* object, ObjectKind kind, trace::ObjectFact& fact) {
-  fact.flags |= trace::kHasNumber;
-  fact.number = kind == ObjectKind::dict  ? field<std::ptrdiff_t>(object, kDictUsed)
-                : kind == ObjectKind::set ? field<std::ptrdiff_t>(object, kSetUsed)
-                                          : size_of(object);
+  const std::ptrdiff_t entries = kind == ObjectKind::dict  ? field<std::ptrdiff_t>(object, kDictUsed)
+                                 : kind == ObjectKind::set ? field<std::ptrdiff_t>(object, kSetUsed)
+                                                           : size_of(object);
+  add_number(entries, fact);
 }
 
 trace::StringId short_text(const void* object) {
@@ -169,19 +165,11 @@ TypeFact FactDescriber::look_at(const void* type) {
   TypeFact fact;
   fact.kind = kind_of_type(type);
   fact.name = runtime.recorder->intern_string(qualified(type));
-  if (const void* function = function_of_class(type)) {
-    const void* code = code_of_function(function);
-    fact.file = file_of(code);
-    fact.function = qualified_name(code);
-    fact.line = code_first_line(code);
-  }
+  if (const void* function = function_of_class(type)) place_code(code_of_function(function), fact);
   fact.own = fact.file != trace::StringId::none || module_of(type) == "__main__";
   fact.extends_own = fact.own;
-  const void* mro = field<const void*>(type, kTypeMro);
-  for (std::ptrdiff_t k = 1; !fact.extends_own && k < 64; ++k) {
-    const void* base = tuple_entry(mro, k);
-    if (base == nullptr) break;
-    fact.extends_own = function_of_class(base) != nullptr;
+  for (std::ptrdiff_t k = 1; !fact.extends_own && base_at(type, k) != nullptr; ++k) {
+    fact.extends_own = function_of_class(base_at(type, k)) != nullptr;
   }
   return fact;
 }
@@ -200,7 +188,7 @@ void FactDescriber::add_value(const void* object, bool with_text, trace::ObjectF
   switch (fact.kind) {
     case ObjectKind::boolean:
     case ObjectKind::number:
-      if (is_integer(object)) add_integer(object, fact);
+      if (const auto number = integer_in(object)) add_number(*number, fact);
       break;
     case ObjectKind::string:
       if (with_text) fact.text = short_text(object);
@@ -232,19 +220,12 @@ trace::ObjectFact FactDescriber::describe(const void* object, bool with_text) {
   fact.operand = trace::kNoOperand;
   const TypeFact& known = type(type_of(object));
   fact.kind = is_type(object) ? ObjectKind::class_object : known.kind;
-  fact.type = known.name;
-  fact.file = known.file;
-  fact.function = known.function;
-  fact.line = known.line;
+  take_type(known, fact);
   if (fact.kind == ObjectKind::other && known.extends_own && keeps_parameter_groups(object)) {
     fact.kind = ObjectKind::optimizer;
   }
   if (is_type(object)) {
-    const TypeFact& itself = type(object);
-    fact.type = itself.name;
-    fact.file = itself.file;
-    fact.function = itself.function;
-    fact.line = itself.line;
+    take_type(type(object), fact);
   } else if (const void* function = function_to_place(object, fact.kind)) {
     place_code(code_of_function(function), fact);
   }
@@ -259,17 +240,13 @@ trace::ObjectFact FactDescriber::describe_tensor(const c10::TensorImpl* tensor, 
   if (object != nullptr) {
     const TypeFact& known = type(type_of(object));
     if (known.kind == ObjectKind::parameter) fact.kind = ObjectKind::parameter;
-    fact.type = known.name;
-    fact.file = known.file;
-    fact.function = known.function;
-    fact.line = known.line;
+    take_type(known, fact);
   }
   fact.device = device_slot_of(tensor);
   fact.lineage = tensor_history(tensor);
   if (is_trained(tensor)) fact.flags |= trace::kObjectRequiresGrad;
   if (!has_graph(tensor)) fact.flags |= trace::kObjectLeaf;
-  fact.flags |= trace::kHasNumber;
-  fact.number = static_cast<std::int64_t>(dims_of(tensor));
+  add_number(static_cast<std::int64_t>(dims_of(tensor)), fact);
   return fact;
 }
 

@@ -1,7 +1,5 @@
 #include "hooks/inprocess/snapshot/facts.h"
 
-#include <time.h>
-
 #include <cstdint>
 #include <string_view>
 #include <unordered_set>
@@ -14,6 +12,7 @@
 #include "hooks/inprocess/snapshot/fact_bounds.h"
 #include "hooks/inprocess/snapshot/fact_graph.h"
 #include "hooks/inprocess/snapshot/fact_sources.h"
+#include "trace/clock.h"
 
 namespace devsan::hooks {
 
@@ -23,57 +22,19 @@ using trace::FactLinkKind;
 using trace::ObjectKind;
 using trace::VariableKind;
 
-constexpr int kMaxOtherThreads = 256;
-
 // Which globals of a module are recorded of their own accord.
 enum class GlobalsWanted {
   of_program,  // all but modules, torch's functions, and what other programs define
   of_library,  // what has to do with devices
 };
 
-// Of this thread, in microseconds: what the machine does besides is no cost of this.
-std::uint64_t processor_time() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+// Of this thread alone: what the machine does besides is no cost of this.
+std::int64_t processor_microseconds() noexcept {
+  return trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
 }
 
 bool is_dunder(std::string_view name) noexcept {
   return name.starts_with("__");
-}
-
-FactLink as_fact(const Link& link) {
-  FactLink fact;
-  fact.name = link.name;
-  fact.text = link.text;
-  switch (link.kind) {
-    case LinkKind::index:
-      fact.kind = FactLinkKind::entry;
-      fact.index = static_cast<std::int32_t>(link.index);
-      break;
-    case LinkKind::key:
-      fact.kind = link.name != nullptr ? FactLinkKind::keyed_entry : FactLinkKind::entry_of_key;
-      break;
-    case LinkKind::member:
-      fact.kind = FactLinkKind::member;
-      break;
-    case LinkKind::parameter:
-      fact.kind = FactLinkKind::parameter;
-      break;
-    case LinkKind::buffer:
-      fact.kind = FactLinkKind::buffer;
-      break;
-    case LinkKind::child:
-      fact.kind = FactLinkKind::child;
-      break;
-    case LinkKind::closure:
-      fact.kind = FactLinkKind::closure;
-      break;
-    default:
-      fact.kind = FactLinkKind::attribute;
-      break;
-  }
-  return fact;
 }
 
 class Gatherer {
@@ -170,10 +131,10 @@ class Gatherer {
       cut_ = true;
       return;
     }
-    variables_.push_back({frame, object, fact_of_link(0, 0, as_fact(link)).name, kind, {}});
+    variables_.push_back({frame, object, name_of(as_fact(link)), kind, {}});
   }
 
-  // Of a frame; what is recorded already only with `known_only`.
+  // Records the variables of a frame.
   class FrameVisitor final : public LinkVisitor {
    public:
     FrameVisitor(Gatherer& into, std::uint16_t frame) : into_(into), frame_(frame) {}
@@ -204,17 +165,14 @@ class Gatherer {
 
   // The functions of the program that wait for this thread, which is one of autograd's.
   void add_other_threads(const void* thread) {
-    void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
-    void* other = python.PyInterpreterState_ThreadHead(interpreter);
-    for (int threads = 0; other != nullptr && threads < kMaxOtherThreads; ++threads) {
-      const void* frame = other != thread ? current_frame(other) : nullptr;
+    for_other_threads(thread, [this](const void* frame) {
       for (std::size_t count = 0; frame != nullptr && count < kMaxFactFrames; frame = frame_previous(frame), ++count) {
         if (!has_code(frame) || is_torch_code(frame)) continue;
         FrameVisitor visitor(*this, trace::kNoFrame);
         visit_frame(frame, false, visitor);
       }
-      other = python.PyThreadState_Next(other);
-    }
+      return true;
+    });
   }
 
   // Globals of the modules whose functions run; with `first` those that say something by themselves, else those that
@@ -293,7 +251,7 @@ class Gatherer {
     const bool global = place.link.kind == LinkKind::global;
     const std::uint16_t object = graph_.find(place.object);
     const std::uint16_t frame = index_of(place.frame);
-    const trace::StringId name = fact_of_link(0, 0, as_fact(place.link)).name;
+    const trace::StringId name = name_of(as_fact(place.link));
     for (const trace::VariableFact& one : variables_) {
       if (one.object == object && one.name == name && (one.frame == frame || global)) return;
     }
@@ -314,9 +272,9 @@ class Gatherer {
 
 Facts gather_facts(const ObjectSearch& search, const void* innermost, const void* waited_for,
                    std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities) {
-  const std::uint64_t begin = processor_time();
+  const std::int64_t begin = processor_microseconds();
   Facts facts = Gatherer(search, records, identities).gather(innermost, waited_for);
-  facts.fixed.microseconds = static_cast<std::uint32_t>(processor_time() - begin);
+  facts.fixed.microseconds = static_cast<std::uint32_t>(processor_microseconds() - begin);
   return facts;
 }
 

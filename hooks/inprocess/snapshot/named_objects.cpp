@@ -29,8 +29,8 @@ std::string with_value(const void* frame, const std::string& step) {
       frame != nullptr && step.front() == '[' && is_identifier(name) ? variable_named(frame, name) : nullptr;
   char buffer[128];
   if (value != nullptr && is_text(value)) return "['" + std::string(text_of(value, buffer, sizeof buffer)) + "']";
-  if (value == nullptr || !is_integer(value) || code_api().PyLong_AsLong == nullptr) return step;
-  return "[" + std::to_string(code_api().PyLong_AsLong(const_cast<void*>(value))) + "]";
+  const std::optional<long> number = integer_in(value);
+  return number ? "[" + std::to_string(*number) + "]" : step;
 }
 
 }  // namespace

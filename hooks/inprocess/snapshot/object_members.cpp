@@ -49,9 +49,8 @@ std::string_view text_member_of(const void* object, std::string_view name) noexc
 }
 
 int number_member_of(const void* object, std::string_view name, int otherwise) noexcept {
-  void* member = member_of(object, name);
-  if (member == nullptr || !is_integer(member) || code_api().PyLong_AsLong == nullptr) return otherwise;
-  return static_cast<int>(code_api().PyLong_AsLong(member));
+  const std::optional<long> number = integer_in(member_of(object, name));
+  return number && *number == static_cast<int>(*number) ? static_cast<int>(*number) : otherwise;
 }
 
 bool is_instance_of(const void* object, std::string_view name) noexcept {

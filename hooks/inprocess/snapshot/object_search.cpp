@@ -16,12 +16,10 @@ namespace devsan::hooks {
 
 namespace {
 
-constexpr int kMaxThreads = 256;
-
 // A number as it is written; a key of any other kind is not shown.
 std::string number_key(const void* key) {
-  const bool number = key != nullptr && is_integer(key) && code_api().PyLong_AsLong != nullptr;
-  return number ? std::to_string(code_api().PyLong_AsLong(const_cast<void*>(key))) : "...";
+  const std::optional<long> number = integer_in(key);
+  return number ? std::to_string(*number) : "...";
 }
 
 }  // namespace
@@ -61,12 +59,10 @@ void ObjectSearch::run_threads(const void* thread) {
 }
 
 void ObjectSearch::run_other_threads(const void* thread) {
-  void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
-  void* other = python.PyInterpreterState_ThreadHead(interpreter);
-  for (int threads = 0; other != nullptr && threads < kMaxThreads && !full(); ++threads) {
-    if (other != thread) run(current_frame(other));
-    other = python.PyThreadState_Next(other);
-  }
+  for_other_threads(thread, [this](const void* frame) {
+    if (!full()) run(frame);
+    return !full();
+  });
 }
 
 void ObjectSearch::add_frames(const void* innermost, bool torch_frames, int limit) {

@@ -39,7 +39,8 @@ std::string step_text(const void* source) {
   void* index = member_of(source, "index");
   if (index == nullptr) return "";
   if (is_text(index)) return "['" + text_of(index) + "']";
-  return is_integer(index) ? "[" + std::to_string(code_api().PyLong_AsLong(index)) + "]" : "";
+  const std::optional<long> number = integer_in(index);
+  return number ? "[" + std::to_string(*number) + "]" : "";
 }
 
 void* without_cell(void* object) noexcept {
