@@ -134,11 +134,7 @@ CopyFact copy_of(const trace::TraceFile& trace, const trace::CopyFact& record) {
   copy.device = trace.device_name(record.device);
   if (auto frame = user_frame_of(trace, record.site)) copy.user = std::move(*frame);
   if (auto frame = innermost_frame_of(trace, record.site)) copy.innermost = std::move(*frame);
-  trace::LineageNode made{};
-  made.calls = static_cast<std::uint32_t>(record.calls) & 0xffffffu;
-  for (const trace::SiteId call : trace.calls_of(made)) {
-    if (auto frame = user_frame_of(trace, call)) copy.calls.push_back(std::move(*frame));
-  }
+  copy.calls = call_frames_of(trace, record.calls);
   return copy;
 }
 
@@ -150,9 +146,10 @@ void add_recorded(const trace::TraceFile& trace, const trace::MeetingFacts& reco
     facts.objects.push_back(object_of(trace, object, facts.operands.size()));
   }
   for (const trace::LinkFact& link : record.links) {
+    // The number that a key is may be negative.
+    const bool has_index = link.index >= 0 || link.kind == trace::FactLinkKind::numbered_entry;
     facts.links.push_back({link.kind, link.from, link.to, std::string(trace.string(link.name)),
-                           link.index >= 0 ? std::optional<int>(link.index) : std::nullopt});
-    if (link.kind == trace::FactLinkKind::numbered_entry) facts.links.back().index = link.index;
+                           has_index ? std::optional<int>(link.index) : std::nullopt});
   }
   std::ranges::stable_sort(facts.links, {}, &LinkFact::from);
   for (const trace::VariableFact& variable : record.variables) {

@@ -33,6 +33,14 @@ std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId 
   return frame;
 }
 
+std::vector<Frame> call_frames_of(const trace::TraceFile& trace, trace::LineageId call) {
+  std::vector<Frame> frames;
+  for (const trace::SiteId site : trace.calls_from(call)) {
+    if (auto frame = user_frame_of(trace, site)) frames.push_back(std::move(*frame));
+  }
+  return frames;
+}
+
 std::optional<Frame> innermost_frame_of(const trace::TraceFile& trace, trace::SiteId id) {
   const auto site = trace.site(id);
   if (!site) return std::nullopt;

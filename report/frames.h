@@ -14,6 +14,8 @@ namespace devsan::report {
 Frame frame_of(const trace::TraceFile& trace, const trace::Position& position);
 // The innermost position outside torch; none where the site is unknown.
 std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId site);
+// Of the calls that led to a step or a copy, which names the innermost one.
+std::vector<Frame> call_frames_of(const trace::TraceFile& trace, trace::LineageId call);
 // The innermost position of all; none where the site is unknown.
 std::optional<Frame> innermost_frame_of(const trace::TraceFile& trace, trace::SiteId site);
 std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records);

@@ -7,6 +7,7 @@
 #include "trace/odd_operand.h"
 
 namespace devsan::report {
+
 std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::LineageId id) {
   std::vector<LineageStep> steps;
   for (const trace::LineageNode& node : trace.lineage_chain(id)) {
@@ -16,9 +17,7 @@ std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::Lineag
     step.op = trace.operator_name(node.op);
     step.how = node.how;
     step.device = trace.device_name(node.device);
-    for (const trace::SiteId call : trace.calls_of(node)) {
-      if (auto frame = user_frame_of(trace, call)) step.calls.push_back(std::move(*frame));
-    }
+    step.calls = call_frames_of(trace, trace::LineageId{node.calls});
   }
   return steps;
 }

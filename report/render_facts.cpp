@@ -9,6 +9,13 @@
 namespace devsan::report {
 namespace {
 
+template <class Part, class ToJson>
+Json list_of(const std::vector<Part>& parts, const ToJson& to_json) {
+  Json json = Json::array();
+  for (const Part& part : parts) json.push_back(to_json(part));
+  return json;
+}
+
 Json position_json(const Frame& frame) {
   return {{"file", text_or_null(frame.file)},
           {"line", frame.line},
@@ -19,9 +26,7 @@ Json position_json(const Frame& frame) {
 }
 
 Json positions_json(const std::vector<Frame>& frames) {
-  Json json = Json::array();
-  for (const Frame& frame : frames) json.push_back(position_json(frame));
-  return json;
+  return list_of(frames, position_json);
 }
 
 Json frames_json(const std::vector<Frame>& frames) {
@@ -33,17 +38,13 @@ Json frames_json(const std::vector<Frame>& frames) {
   return json;
 }
 
-Json history_json(const std::vector<LineageStep>& lineage) {
-  Json json = Json::array();
-  for (const LineageStep& step : lineage) {
-    json.push_back({{"how", name_of(step.how)},
-                    {"op", text_or_null(step.op)},
-                    {"device", text_or_null(step.device)},
-                    {"user", position_json(step.at)},
-                    {"innermost", position_json(step.innermost)},
-                    {"calls", positions_json(step.calls)}});
-  }
-  return json;
+Json step_json(const LineageStep& step) {
+  return {{"how", name_of(step.how)},
+          {"op", text_or_null(step.op)},
+          {"device", text_or_null(step.device)},
+          {"user", position_json(step.at)},
+          {"innermost", position_json(step.innermost)},
+          {"calls", positions_json(step.calls)}};
 }
 
 Json operand_json(const Operand& operand, std::optional<ObjectIndex> object, std::uint32_t storage) {
@@ -59,7 +60,7 @@ Json operand_json(const Operand& operand, std::optional<ObjectIndex> object, std
   if (operand.generator) json["generator"] = true;
   if (operand.device_argument) json["device_argument"] = true;
   if (operand.number) json["number"] = true;
-  json["lineage"] = history_json(operand.lineage);
+  json["lineage"] = list_of(operand.lineage, step_json);
   return json;
 }
 
@@ -80,7 +81,7 @@ Json object_json(ObjectIndex index, const ObjectFact& object) {
     json["storage"] = object.storage != 0 ? Json(object.storage) : Json(nullptr);
     json["requires_grad"] = object.requires_grad;
     json["leaf"] = object.leaf;
-    json["lineage"] = history_json(object.lineage);
+    json["lineage"] = list_of(object.lineage, step_json);
   }
   if (object.operand) json[object.shares_memory ? "shares_memory_with_operand" : "operand"] = *object.operand;
   if (object.cut) json["cut"] = true;
@@ -109,13 +110,6 @@ Json copy_json(const CopyFact& copy) {
           {"user", position_json(copy.user)},
           {"innermost", position_json(copy.innermost)},
           {"calls", positions_json(copy.calls)}};
-}
-
-template <class Part, class ToJson>
-Json list_of(const std::vector<Part>& parts, const ToJson& to_json) {
-  Json json = Json::array();
-  for (const Part& part : parts) json.push_back(to_json(part));
-  return json;
 }
 
 Json operands_json(const Facts& facts) {

@@ -42,6 +42,11 @@ enum ObjectFlags : std::uint8_t {
   kHasNumber = 16,
 };
 
+// Records of facts end at a multiple of 8.
+constexpr std::uint64_t whole_words(std::uint64_t bytes) noexcept {
+  return (bytes + 7) / 8 * 8;
+}
+
 inline constexpr std::int8_t kNoOperand = -1;
 
 // An object of the process. Its index in the record is what links and variables call it by.

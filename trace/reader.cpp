@@ -96,9 +96,8 @@ std::vector<LineageNode> TraceFile::lineage_chain(LineageId id) const {
   return chain;
 }
 
-std::vector<SiteId> TraceFile::calls_of(const LineageNode& step) const {
+std::vector<SiteId> TraceFile::calls_from(LineageId id) const {
   std::vector<SiteId> calls;
-  LineageId id{step.calls};
   while (calls.size() < kMaxCalls) {
     const std::optional<LineageNode> call = lineage(id);
     if (!call || call->how != How::called) break;

@@ -129,7 +129,9 @@ class TraceFile {
   // The node, its parents, up to the origin: newest first. Ends early at damage; never loops.
   std::vector<LineageNode> lineage_chain(LineageId id) const;
   // The calls that led to a step of a history, the innermost first; empty where they are not known.
-  std::vector<SiteId> calls_of(const LineageNode& step) const;
+  std::vector<SiteId> calls_of(const LineageNode& step) const { return calls_from(LineageId{step.calls}); }
+  // The same from the call that a step, or a copy, names.
+  std::vector<SiteId> calls_from(LineageId call) const;
   std::string_view source_line(StringId file, std::int32_t line) const;  // "" where it was not kept
 
   const std::vector<Meeting>& meetings() const { return meetings_; }  // in the order they were published

@@ -7,10 +7,6 @@
 namespace devsan::trace {
 namespace {
 
-constexpr std::size_t whole_words(std::size_t bytes) {
-  return (bytes + 7) / 8 * 8;
-}
-
 bool known(ObjectKind kind) {
   switch (kind) {
 #define DEVSAN_OBJECT(enumerator, number, name) case ObjectKind::enumerator:

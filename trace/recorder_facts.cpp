@@ -18,10 +18,6 @@ constexpr std::uint64_t kTextsShare = 2;
 constexpr std::size_t kMaxFileText = std::size_t{256} << 10;
 constexpr std::uint64_t kMaxTexts = std::uint64_t{4} << 20;
 
-constexpr std::size_t whole_words(std::size_t bytes) noexcept {
-  return (bytes + 7) / 8 * 8;
-}
-
 }  // namespace
 
 // Null, and counted, where the record would reach into what is left to others.

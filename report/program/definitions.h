@@ -79,7 +79,7 @@ struct Definition {
   bool is_subscript_store() const { return !variable.steps.empty() && variable.steps.back().front() == '['; }
   bool is_name() const { return variable.steps.empty(); }
   // The part of the value that the target gets, where the value is a display: `b` of `a, c = x, b`. The value itself
-  // without unpacking. None where that cannot be told.
+  // without unpacking. None if the source does not tell.
   Node own_value() const;
 };
 

@@ -1,4 +1,4 @@
-// One file of Python source as a parse tree. Text with errors is tolerated: what can be told is told. The text has to
+// One file of Python source as a parse tree. Text with errors is tolerated: the rest has its nodes. The text has to
 // be UTF-8; CPython's columns count the bytes of UTF-8 whatever the encoding of the file.
 #pragma once
 
