@@ -37,23 +37,29 @@ def run_group(programs: list[Program], gpus: int, devsan: pathlib.Path, python: 
         command = [devsan, "run", "--sim", gpus, "--quiet", "--out", traces, "--", python, FORKS, jobs, SECONDS, scratch,
                    *(program.path.resolve() for program in programs)]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        ended = {told["pid"]: told for told in map(json.loads, done.stdout.splitlines())}
+        ended = ended_programs(done.stdout)
         if not ended:
             sys.exit(f"rank: no program ran: {done.stderr.strip().splitlines()[-1:]}")
         report = pathlib.Path(scratch) / "report.json"
         subprocess.run([str(devsan), "view", str(traces), "--json", str(report)], check=True)
-        found = findings_by_program(json.loads(report.read_text()), ended)
+        found = findings_by_process(json.loads(report.read_text()))
     paths = {program.path.name: program.path for program in programs}
-    return {paths[told["program"]]: Run(told["status"], found[pid]) for pid, told in ended.items()}
+    return {paths[name]: Run(told["status"], found[told["pid"]]) for name, told in ended.items()}
 
 
-def findings_by_program(report: dict, ended: dict) -> dict:
-    """Those of the processes that a program started count as its own."""
+def ended_programs(output: str) -> dict[str, dict]:
+    """{name of a program: what corpus_forks.py says of its end}"""
+    told = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
+    return {one["program"]: one for one in told}
+
+
+def findings_by_process(report: dict) -> dict[int, list]:
+    """{pid: what was found in that process and in those that it started}"""
     parents = {process["pid"]: process["parent_pid"] for process in report["run"]["processes"]}
     found = collections.defaultdict(list)
     for finding in report["findings"]:
         pid = finding["pid"]
-        while pid not in ended and pid in parents:
+        while pid in parents:
+            found[pid].append(finding)
             pid = parents[pid]
-        found[pid].append(finding)
     return found

@@ -15,7 +15,6 @@ class Score(NamedTuple):
     good: bool
     three: bool
     cited: bool
-    confidence: str | None  # of the cause
     told: str
 
     def missed(self) -> bool:
@@ -23,28 +22,26 @@ class Score(NamedTuple):
 
     @staticmethod
     def counts(scores: list["Score"]) -> dict:
-        likely = [one for one in scores if one.confidence == "likely"]
-        return {"programs": len(scores), **{name: sum(getattr(one, name) for one in scores) for name in COLUMNS},
-                "likely": len(likely), "likely_good": sum(one.good for one in likely)}
+        return {"programs": len(scores), **{name: sum(getattr(one, name) for one in scores) for name in COLUMNS}}
 
 
 def judge(program: Program, run: Run | None) -> Score:
     if run is None or run.status is None:
-        return Score(program, False, False, False, False, False, None, f"{program.path.name}: it did not end")
+        return Score(program, False, False, False, False, False, f"{program.path.name}: it did not end")
     loud = [one for one in run.findings if one["severity"] != "note"]
     if program.expect == "clean":
         quiet = run.status == 0 and not loud
         told = "" if quiet else f"{program.path.name}: ended {run.status}, {kinds_and_lines(loud, program)}"
-        return Score(program, quiet, quiet, quiet, quiet, quiet, None, told)
+        return Score(program, quiet, quiet, quiet, quiet, quiet, told)
     mine = [one for one in loud if is_wanted(one, program)]
     verdict = bool(mine) and (run.status != 0) == (program.expect == "raises")
     causes = [line_of(cause, program) for cause in causes_of(mine[0])] if mine else []
     lines = set().union(*(lines_in(one, program) for one in mine))
     told = (f"{program.path.name}: root {sorted(program.roots)}, raise {sorted(program.raises)}; "
             f"told {kinds_and_lines(loud, program)}")
-    return Score(program, verdict, causes[:1] != [] and causes[0] in program.roots,
-                 causes[:1] != [] and causes[0] in program.also, bool(program.also & set(causes[:3])),
-                 bool(program.roots & lines), ((mine[0].get("root_cause") or {}).get("confidence") if mine else None), told)
+    first = set(causes[:1])
+    return Score(program, verdict, bool(program.roots & first), bool(program.also & first),
+                 bool(program.also & set(causes[:3])), bool(program.roots & lines), told)
 
 
 def is_wanted(finding: dict, program: Program) -> bool:
@@ -84,6 +81,4 @@ def table(name: str, scores: list[Score]) -> str:
             counts = Score.counts(some)
             cells = (f"{counts[column]} ({counts[column] / len(some):.1%})" for column in COLUMNS)
             lines.append(f"  {expect:8}{len(some):9}" + "".join(f"{cell:>14}" for cell in cells))
-            if counts["likely"]:
-                lines.append(f"  likely: {counts['likely_good']} of {counts['likely']} are right")
     return "\n".join(lines)

@@ -16,6 +16,8 @@ from gpu_truth_table import Table
 GPU_PROGRAMS = ROOT / "tests/gpu_programs"
 TABLES = ROOT / "tests/golden/gpu_truth"
 DEMO_LINE, DEMO_STEP = 2117, 17
+# What the driver writes before a line of its log. It stands within a line where two threads write at once, as NCCL's do.
+DRIVER_PREFIX = re.compile(r"^(\[[^\]]*\d[^\]]*\])+|\[\d+:\d+:\d+\.\d+\]\[\d+\]")
 
 
 def both(check, name, most, *program, env=None):
@@ -36,8 +38,13 @@ def difference(plain, traced):
     return ", ".join(name for name, left, right in zip(names, one, two) if left != right)
 
 
-def loud(report):
-    return [one for one in report["findings"] if one["severity"] != "note"] if report else None
+def what_is_told(check, out):
+    """Of a correct program, in words; empty when all is well."""
+    report = check.report(out)
+    if not report:
+        return ["no report"]
+    kinds = [one["kind"] for one in report["findings"] if one["severity"] != "note"]
+    return [f"told: {', '.join(kinds)}"] if kinds else []
 
 
 # ---- CUDA graphs, also those of compiled code and of collectives
@@ -69,12 +76,10 @@ def check_quiet(check, name, most, *program):
     if check.options.sim:
         return True, "not run: simulated devices have neither triton nor collectives in a graph"
     good, words, plain, _, out = with_driver_log(check, name, most, *program)
-    told = loud(check.report(out))
     if plain.returncode:
         words = [f"without devsan status {plain.returncode}: {last_line(plain.stderr)}"]
-    if told is None or told:
-        words += ["no report"] if told is None else [f"told: {', '.join(one['kind'] for one in told)}"]
-    return good and told == [], "; ".join([*words, last_line(plain.stdout)])
+    complaints = what_is_told(check, out)
+    return good and not complaints, "; ".join([*words, *complaints, last_line(plain.stdout)])
 
 
 def check_compiled(check):
@@ -89,7 +94,7 @@ def check_collectives(check):
 def added_lines(without, with_devsan):
     """Lines of the driver's log that stand there more often with devsan, without their times and numbers of processes."""
     def counted(text):
-        lines = (re.sub(r"(\[[^\]]*\d[^\]]*\])+", "", line.strip()) for line in text.splitlines())
+        lines = (DRIVER_PREFIX.sub("", line.strip()) for line in text.splitlines())
         return collections.Counter(filter(None, lines))
 
     return sorted((counted(with_devsan) - counted(without)).elements())
@@ -152,13 +157,11 @@ def check_trainer(check):
     if plain.returncode or traced.returncode:
         return False, f"without devsan status {plain.returncode}, with it {traced.returncode}: {last_line(traced.stderr)}"
     without, with_devsan = (json.loads(last_line(done.stdout)) for done in (plain, traced))
-    told = loud(check.report(out))
     same = without["losses"] == with_devsan["losses"]
     words = (f"losses {'the same' if same else 'DIFFER'}; {with_devsan['seconds']} s with devsan, "
              f"{without['seconds']} s without")
-    if told is None or told:
-        words += "; no report" if told is None else f"; told: {', '.join(one['kind'] for one in told)}"
-    return same and told == [], words
+    complaints = what_is_told(check, out)
+    return same and not complaints, "; ".join([words, *complaints])
 
 
 def check_deepspeed(check):

@@ -3,16 +3,14 @@
 import collections
 import concurrent.futures
 import hashlib
-import json
-import pathlib
 import re
 import shutil
 import sys
 
+import corpus_run
 from corpus_programs import CORPUS, SIDES, programs
-from gpu_check_run import LEFT_OUT, ROOT, last_line
+from gpu_check_run import LEFT_OUT, last_line
 
-FORKS = ROOT / "scripts/corpus_forks.py"
 # Of 60: what most programs are for is refused operators, but what is silent and what is correct differs more.
 SHARES = {"raises": 0.6, "silent": 0.2, "clean": 0.2}
 
@@ -47,13 +45,10 @@ class Side:
         for folder in (self.folder, self.out):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        command = [FORKS, jobs, max(1.0, seconds - 10), self.folder, *(program.path for program in chosen)]
+        command = [corpus_run.FORKS, jobs, max(1.0, seconds - 10), self.folder, *(program.path for program in chosen)]
         command = self.check.traced(self.out, *command) if self.traced else self.check.plain(*command)
         done = self.check.run(command, seconds, env=self.check.environment())
-        for line in done.stdout.splitlines():
-            if line.startswith("{"):
-                told = json.loads(line)
-                self.ended[told["program"]] = told
+        self.ended = corpus_run.ended_programs(done.stdout)
         return done
 
     def outcome(self, program):
@@ -89,16 +84,7 @@ def run_both(check, name, chosen, most):
 def findings_by_process(check, out):
     """{pid of a program: what was told of it and of the processes that it started}; None when there is no report."""
     report = check.report(out)
-    if report is None:
-        return None
-    parents = {process["pid"]: process["parent_pid"] for process in report["run"]["processes"]}
-    found = collections.defaultdict(list)
-    for finding in report["findings"]:
-        pid = finding["pid"]
-        while pid in parents:
-            found[pid].append(finding)
-            pid = parents[pid]
-    return found
+    return None if report is None else corpus_run.findings_by_process(report)
 
 
 # ---- judging
