@@ -2,6 +2,20 @@
 
 import re
 
+# What programs are made with that have many refused operators: a tensor on the device, and a failure that is expected.
+HELPERS = """\
+def gpu(*sizes):
+    return torch.ones(sizes or (3,), device="cuda")
+
+
+def attempt(body):
+    try:
+        body()
+    except RuntimeError:
+        return
+    raise AssertionError("nothing was raised")
+"""
+
 
 def line_of(source, mark):
     """The line number of `# @mark` in the text of a program."""

@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import pytest
+from hooks_programs import HELPERS
 
 PROLOGUE = """\
 import functools
@@ -13,17 +14,7 @@ import torch
 from torch import nn
 
 
-def gpu(*sizes):
-    return torch.ones(sizes or (3,), device="cuda")
-
-
-def attempt(body):
-    try:
-        body()
-    except RuntimeError:
-        return
-    raise AssertionError("nothing was raised")
-"""
+""" + HELPERS
 
 GRAPH = PROLOGUE + """
 

@@ -1,7 +1,7 @@
 """However an operator is reached, PyTorch's complaint about devices gives a finding."""
 
 import pytest
-from hooks_programs import line_of, places
+from hooks_programs import HELPERS, line_of, places
 
 WAYS = """\
 import torch
@@ -11,17 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-def gpu(*sizes):
-    return torch.ones(sizes or (3,), device="cuda")
-
-
-def attempt(body):
-    try:
-        body()
-    except RuntimeError:
-        return
-    raise AssertionError("nothing was raised")
-
+""" + HELPERS + """
 
 @torch.library.custom_op("devsan_test::multiply", mutates_args=())
 def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ import subprocess
 import textwrap
 
 import pytest
-from harness import ROOT
+from harness import ROOT, is_cuda_build
 from preload_toys import Toys
 from test_hidden_traffic import marked
 from test_hooks_custom_ops import BUILD
@@ -19,10 +19,8 @@ SOURCES = ROOT / "tests/integration/cuda_programs"
 @pytest.fixture(scope="module")
 def backend(python, tmp_path_factory):
     """The folder of libbackend.so, and of the fake runtime and driver that it needs."""
-    says_cuda = subprocess.run([python, "-W", "ignore", "-c", "import torch; print(torch.version.cuda or '')"],
-                               capture_output=True, text=True, check=True).stdout.strip()
-    if says_cuda:
-        pytest.skip(f"this torch is built with CUDA {says_cuda}: its own kernels and runtime come before the library's")
+    if is_cuda_build(python):
+        pytest.skip("this torch is built with CUDA: its own kernels and runtime come before the library's")
     toys = Toys(tmp_path_factory.mktemp("backend"))
     toys.shared("libcuda.so.1", "../cuda_programs/fake_libcuda.c", "-lpthread", "-Wl,-soname,libcuda.so.1")
     runtime = toys.shared("libcudart.so.12", "../cuda_programs/fake_cudart.c", "-Wl,-soname,libcudart.so.12")

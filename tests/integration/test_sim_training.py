@@ -375,7 +375,7 @@ def test_collectives_join_two_processes(run_python, tmp_path, source, free_port)
 
 def test_a_program_chooses_among_implementations_of_nccl(run_python, tmp_path, free_port, torch_version):
     if torch_version < (2, 15):
-        pytest.skip("before torch 2.15 there is one implementation")
+        pytest.skip("torch has a single implementation of NCCL before 2.15")
     passes_in_two_processes(run_python, tmp_path, NCCL_BY_NAME, free_port)
 
 
