@@ -116,6 +116,7 @@ void Collector::add(const trace::TraceFile& trace) {
   suppressor_.begin_trace(trace);
   std::vector<Finding> findings = build_findings(trace);
   if (facts_ != nullptr) facts_->add(trace, findings);
+  add_sources(trace, sources_);
   take(std::move(findings));
   take(build_traffic(trace));
   take(build_growth(trace, report_.run.processes.back()));
@@ -173,6 +174,7 @@ Reading read_traces(std::span<const fs::path> paths, const std::vector<Suppressi
   reading.complaints = std::move(listing.complaints);
   reading.readable = collector.traces();
   reading.report = collector.take();
+  reading.sources = collector.take_sources();
   reading.report.run.other_runs = listing.other_runs;
   if (runs == RunsRead::all && count_runs(listing.files) > 1) reading.report.run.id.clear();
   return reading;

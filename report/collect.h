@@ -25,6 +25,8 @@ class Collector {
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }
   Report take();
+  // The files' texts that the traces brought along.
+  Sources take_sources() { return std::move(sources_); }
 
  private:
   void take(std::vector<Finding> findings);
@@ -36,10 +38,12 @@ class Collector {
   Suppressor suppressor_;
   ChildEnds child_ends_;
   FactsOfRun* facts_;
+  Sources sources_;
 };
 
 struct Reading {
   Report report;
+  Sources sources;
   std::size_t readable = 0;             // traces of which at least something could be used
   std::vector<std::string> complaints;  // one line each: paths that are not there, directories without traces
 };

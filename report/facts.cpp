@@ -181,10 +181,7 @@ Facts facts_of(const trace::TraceFile& trace, const trace::Meeting& meeting, con
 
 }  // namespace
 
-void FactsOfRun::add(const trace::TraceFile& trace, const std::vector<Finding>& findings) {
-  for (std::size_t k = 0; k < findings.size(); ++k) {
-    meetings.push_back(facts_of(trace, trace.meetings()[k], findings[k]));
-  }
+void add_sources(const trace::TraceFile& trace, Sources& sources) {
   for (const auto& [id, source] : trace.source_files()) {
     SourceText& text = sources[std::string(trace.string(id))];
     if (text.text || (text.hash != 0 && source.text.empty())) continue;
@@ -192,6 +189,13 @@ void FactsOfRun::add(const trace::TraceFile& trace, const std::vector<Finding>& 
     text.hash = source.hash;
     if (!source.text.empty()) text.text = source.text;
   }
+}
+
+void FactsOfRun::add(const trace::TraceFile& trace, const std::vector<Finding>& findings) {
+  for (std::size_t k = 0; k < findings.size(); ++k) {
+    meetings.push_back(facts_of(trace, trace.meetings()[k], findings[k]));
+  }
+  add_sources(trace, sources);
 }
 
 }  // namespace devsan::report

@@ -108,10 +108,14 @@ struct SourceText {
   std::optional<std::string> text;  // none where it was not kept
 };
 
+// By file: as the first process had it that kept its text.
+using Sources = std::map<std::string, SourceText>;
+void add_sources(const trace::TraceFile& trace, Sources& sources);
+
 // Of all processes that were read.
 struct FactsOfRun {
   std::vector<Facts> meetings;
-  std::map<std::string, SourceText> sources;  // by file: as the first process had it that kept its text
+  Sources sources;
 
   // `findings`: those of the trace's meetings, in their order.
   void add(const trace::TraceFile& trace, const std::vector<Finding>& findings);

@@ -17,9 +17,11 @@ enum class Colour { automatic, always, never };
 struct ViewOptions {
   std::vector<std::filesystem::path> paths;
   bool json = false;
-  std::string json_file;   // "" or "-" is the standard output
-  bool facts = false;      // instead of the report
-  std::string facts_file;  // as json_file
+  std::string json_file;        // "" or "-" is the standard output
+  bool facts = false;           // instead of the report
+  std::string facts_file;       // as json_file
+  bool candidates = false;      // instead of the report
+  std::string candidates_file;  // as json_file
   bool notes = false;
   bool suppressed = false;
   bool memory = false;

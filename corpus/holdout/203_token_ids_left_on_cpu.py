@@ -8,7 +8,7 @@ dev = torch.device("cuda", 0)
 
 
 def encode(text):
-    return torch.tensor([[ord(letter) % 16 for letter in text]])
+    return torch.tensor([[ord(letter) % 16 for letter in text]])  # ALSO
 
 
 class Model(torch.nn.Module):
@@ -18,7 +18,7 @@ class Model(torch.nn.Module):
         self.head = torch.nn.Linear(4, 16)
 
     def forward(self, ids):
-        return self.head(self.tokens(ids))  # RAISE
+        return self.head(self.tokens(ids))  # RAISE  # ALSO
 
 
 Model().to(dev)(encode("hello"))  # ROOT

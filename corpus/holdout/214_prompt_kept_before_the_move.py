@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 def generate(model, prompt, steps):
     tokens = prompt  # ROOT
-    prompt = prompt.to(dev)
+    prompt = prompt.to(dev)  # ALSO
     for _ in range(steps):
         new = model(prompt).argmax(-1)[:, -1:]
         tokens = torch.cat((tokens, new), dim=1)  # RAISE

@@ -21,8 +21,8 @@ class Lookahead(torch.optim.Optimizer):
                 p.mul_(group["alpha"]).add_(self.state[p]["slow"], alpha=1 - group["alpha"])  # RAISE
 
 
-net = torch.nn.Linear(3, 1)
-optimizer = Lookahead(net.parameters(), alpha=0.5)
-net.to(dev)
+net = torch.nn.Linear(3, 1)  # ALSO
+optimizer = Lookahead(net.parameters(), alpha=0.5)  # ALSO
+net.to(dev)  # ALSO
 net(torch.ones(2, 3, device=dev)).sum().backward()
 optimizer.step()

@@ -9,4 +9,4 @@ dev = torch.device("cuda", 0)
 losses = torch.tensor([[0.3, 0.1, 0.7]], device=dev)
 existing = torch.tensor([True, True, False])  # ROOT
 nearest = losses.argmin(1, keepdim=True)
-usable = existing & (nearest <= torch.arange(3, device=dev))  # RAISE
+usable = existing & (nearest <= torch.arange(3, device=dev))  # RAISE  # ALSO

@@ -14,7 +14,7 @@ def window_mask(length, window, device):
     if key not in masks:
         distance = torch.arange(length, device=device)[:, None] - torch.arange(length, device=device)
         masks[key] = (distance < 0) | (distance >= window)
-    return masks[key]
+    return masks[key]  # ALSO
 
 
 class Layer(torch.nn.Module):

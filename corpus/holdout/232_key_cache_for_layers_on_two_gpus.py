@@ -14,7 +14,7 @@ class StaticCache:
 
     def update(self, layer, keys, start):
         positions = torch.arange(start, start + keys.shape[0], device=keys.device)
-        self.keys[layer].index_copy_(0, positions, keys)  # RAISE
+        self.keys[layer].index_copy_(0, positions, keys)  # RAISE  # ALSO
         return self.keys[layer][: start + keys.shape[0]]
 
 

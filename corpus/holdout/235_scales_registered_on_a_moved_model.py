@@ -19,7 +19,7 @@ class QuantizedLinear(torch.nn.Module):
         largest = linear.weight.detach().abs().amax(1, keepdim=True)
         self.register_buffer("weight", (linear.weight.detach() / largest * top).round().to(torch.int8))
         self.register_buffer("scale", torch.ones(linear.out_features, 1))  # ROOT
-        self.scale.copy_(largest / top)
+        self.scale.copy_(largest / top)  # ALSO
         self.bias = linear.bias
 
     def forward(self, x):
@@ -29,7 +29,7 @@ class QuantizedLinear(torch.nn.Module):
 def quantize(model, bits=8):
     for name, child in model.named_children():
         if isinstance(child, torch.nn.Linear):
-            setattr(model, name, QuantizedLinear(child, bits))
+            setattr(model, name, QuantizedLinear(child, bits))  # ALSO
         else:
             quantize(child, bits)
     return model

@@ -25,7 +25,7 @@ def negative_edges(graph, count):
 
 def with_labels(graph):
     count = graph.edges.shape[1]
-    edges = torch.cat([graph.edges, negative_edges(graph, count)], dim=1)  # RAISE
+    edges = torch.cat([graph.edges, negative_edges(graph, count)], dim=1)  # RAISE  # ALSO
     labels = torch.cat([torch.ones(count), torch.zeros(count)]).to(graph.x.device)
     return dataclasses.replace(graph, edges=edges, labels=labels)
 

@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 class BinaryConv(torch.nn.Conv1d):
     def forward(self, x):
-        if not hasattr(self.weight, "original"):
+        if not hasattr(self.weight, "original"):  # ALSO
             self.weight.original = self.weight.data.clone()  # ROOT
         scale = self.weight.original.abs().mean(dim=(1, 2), keepdim=True)
         return torch.nn.functional.conv1d(x, self.weight.original.sign() * scale, padding=self.padding)  # RAISE

@@ -29,7 +29,7 @@ class Replay:
         return self.priorities.multinomial(count)
 
     def prioritize(self, rows, errors, spread):
-        self.priorities[rows] = errors / spread + 1e-3  # RAISE
+        self.priorities[rows] = errors / spread + 1e-3  # RAISE  # ALSO
 
 
 critic, replay = Critic(3).to(dev), Replay(32, 3)
@@ -41,5 +41,5 @@ for step in range(3):
     optimizer.zero_grad()
     error.pow(2).mean().backward()
     optimizer.step()
-    replay.prioritize(rows, error.detach().abs().cpu(), critic.spread)
+    replay.prioritize(rows, error.detach().abs().cpu(), critic.spread)  # ALSO
     critic.observe(values)

@@ -13,7 +13,7 @@ class OrdinalLoss(torch.nn.Module):
     def forward(self, logits, ranks):
         passed = torch.arange(logits.shape[1]) < ranks.unsqueeze(1)
         error = torch.nn.functional.binary_cross_entropy_with_logits(logits, passed.float(), reduction="none")
-        return (error * self.penalties).mean()  # RAISE
+        return (error * self.penalties).mean()  # RAISE  # ALSO
 
 
 class Grader(torch.nn.Module):

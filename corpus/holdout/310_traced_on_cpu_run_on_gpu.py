@@ -7,7 +7,7 @@ import torch
 dev = torch.device("cuda", 0)
 
 
-def timestep_embedding(timesteps, width):
+def timestep_embedding(timesteps, width):  # ALSO
     frequencies = torch.arange(width, dtype=torch.float32, device=timesteps.device)
     return timesteps[:, None] * torch.exp(-frequencies)
 

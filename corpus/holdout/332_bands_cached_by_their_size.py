@@ -21,9 +21,9 @@ class Biases:
     def of(self, length, heads, like):
         key = (length, heads, like.dtype)  # ROOT
         found = self.tables.get(key)
-        if found is None:
+        if found is None:  # ALSO
             found = self.tables[key] = distances(length, heads, like.device)
-        return found
+        return found  # ALSO
 
 
 class Layer(torch.nn.Module):

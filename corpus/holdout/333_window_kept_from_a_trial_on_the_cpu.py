@@ -9,10 +9,10 @@ windows = {}
 
 def spectrum(sound, length):
     frames = sound.unfold(-1, length, length // 2)
-    if length not in windows:
+    if length not in windows:  # ALSO
         window = torch.hann_window(length, device=frames.device)
         windows[length] = window  # ROOT
-    return torch.fft.rfft(frames * windows[length]).abs()  # RAISE
+    return torch.fft.rfft(frames * windows[length]).abs()  # RAISE  # ALSO
 
 
 def normalized(sound, length):

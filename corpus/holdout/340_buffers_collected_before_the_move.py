@@ -25,10 +25,10 @@ def per_sample_losses(model, weights, statistics, x):
 
 
 def main():
-    model = Normalizer(3)
+    model = Normalizer(3)  # ALSO
     weights = dict(model.named_parameters())
     statistics = dict(model.named_buffers())  # ROOT
-    model.to(dev)
+    model.to(dev)  # ALSO
     for _ in range(3):
         per_sample_losses(model, weights, statistics, torch.randn(4, 3, device=dev)).sum().backward()
 

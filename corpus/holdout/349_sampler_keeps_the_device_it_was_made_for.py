@@ -15,7 +15,7 @@ class Sampler:
         self.decode = torch.nn.Linear(width, 2).to(device)
 
     def draw(self, count):
-        noise = torch.randn(count, self.width, device=self._device)
+        noise = torch.randn(count, self.width, device=self._device)  # ALSO
         return self.decode(noise)  # RAISE
 
 
@@ -26,7 +26,7 @@ def fitted():
 
 
 def served(sampler):
-    sampler.decode.to(serve_on).eval()
+    sampler.decode.to(serve_on).eval()  # ALSO
     return sampler
 
 

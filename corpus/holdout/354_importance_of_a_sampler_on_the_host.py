@@ -36,7 +36,7 @@ def temporal_difference(critic, batch):
     with torch.no_grad():
         goal = batch["reward"] + 0.9 * critic(batch["next"]).squeeze(-1)
     error = goal - critic(batch["state"]).squeeze(-1)
-    return (batch["weight"] * error.square()).mean(), error.detach().abs()  # RAISE
+    return (batch["weight"] * error.square()).mean(), error.detach().abs()  # RAISE  # ALSO
 
 
 buffer = Buffer(16, PrioritizedSampler(16, beta=0.4))

@@ -18,14 +18,14 @@ class Policy(nn.Module):
 
     def log_probs(self, states, actions):
         scores = self.net(states.to(self.device)).log_softmax(-1)
-        return scores.gather(-1, actions.to(self.device)[:, None]).squeeze(-1)
+        return scores.gather(-1, actions.to(self.device)[:, None]).squeeze(-1)  # ALSO
 
 
 def penalty(policy, reference, states, actions):
     with torch.no_grad():
         expected = reference.log_probs(states, actions)  # ROOT
     ours = policy.log_probs(states, actions)
-    return (ours - expected).mean()  # RAISE
+    return (ours - expected).mean()  # RAISE  # ALSO
 
 
 policy, reference = Policy(6, 3).to("cuda:0"), Policy(6, 3).to("cuda:1")

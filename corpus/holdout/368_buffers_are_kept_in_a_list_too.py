@@ -15,7 +15,7 @@ class Pyramid(nn.Module):
             self.grids.append(getattr(self, f"grid_{number}"))  # ROOT
 
     def forward(self, levels):
-        return [self.head(level * grid) for level, grid in zip(levels, self.grids)]  # RAISE
+        return [self.head(level * grid) for level, grid in zip(levels, self.grids)]  # RAISE  # ALSO
 
 
 net = Pyramid((8, 16)).to("cuda")

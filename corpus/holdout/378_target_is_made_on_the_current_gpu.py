@@ -14,7 +14,7 @@ class AdversarialLoss(nn.Module):
 
     def target(self, scores, is_real):
         place = "cuda" if scores.is_cuda else "cpu"  # ROOT
-        return torch.full(scores.shape, self.values[is_real], device=place)
+        return torch.full(scores.shape, self.values[is_real], device=place)  # ALSO
 
     def forward(self, scores, is_real):
         return nn.functional.mse_loss(scores, self.target(scores, is_real))  # RAISE

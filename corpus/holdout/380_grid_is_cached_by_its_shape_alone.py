@@ -11,12 +11,12 @@ grids = {}
 
 def identity(flow):
     key = tuple(flow.shape)  # ROOT
-    if key not in grids:
+    if key not in grids:  # ALSO
         height, width = flow.shape[-2:]
         rows = torch.linspace(-1, 1, height, device=flow.device)
         columns = torch.linspace(-1, 1, width, device=flow.device)
         grids[key] = torch.stack(torch.meshgrid(columns, rows, indexing="xy")).expand_as(flow)
-    return grids[key]
+    return grids[key]  # ALSO
 
 
 class Warp(nn.Module):

@@ -7,12 +7,12 @@ from torch import nn
 
 
 def spread(labels, classes, smooth, device):
-    made = torch.full((len(labels), classes), smooth / classes, device=device)
+    made = torch.full((len(labels), classes), smooth / classes, device=device)  # ALSO
     return made.scatter_(1, labels[:, None], 1 - smooth)  # RAISE
 
 
-def soft_targets(labels, classes, smooth=0.1, device="cuda"):
-    return spread(labels, classes, smooth, device)
+def soft_targets(labels, classes, smooth=0.1, device="cuda"):  # ALSO
+    return spread(labels, classes, smooth, device)  # ALSO
 
 
 class Mixer:

@@ -25,7 +25,7 @@ def prefetch(source, device):
 
 
 def loss_of(scores, labels, soft):
-    target = soft.softmax(-1)
+    target = soft.softmax(-1)  # ALSO
     return F.cross_entropy(scores, labels) - (target * scores.log_softmax(-1)).sum(-1).mean()  # RAISE
 
 

@@ -15,7 +15,7 @@ class Attention(nn.Module):
     def forward(self, x, hidden):
         query, key, value = self.inward(x).chunk(3, dim=-1)
         scores = query @ key.mT / x.shape[-1] ** 0.5
-        scores = scores.masked_fill(hidden, -torch.inf)  # RAISE
+        scores = scores.masked_fill(hidden, -torch.inf)  # RAISE  # ALSO
         return self.outward(scores.softmax(-1) @ value)
 
 
@@ -28,7 +28,7 @@ class LanguageModel(nn.Module):
 
     @property
     def device(self):
-        return next(self.parameters()).device
+        return next(self.parameters()).device  # ALSO
 
     def place(self, device):
         """The table is large and seldom read: it is looked up in host memory."""
@@ -46,7 +46,7 @@ class LanguageModel(nn.Module):
         hidden = torch.ones(length, length, dtype=torch.bool, device=self.device).triu(1)  # ROOT
         x = self.look_up(ids)
         for layer in self.layers:
-            x = x + layer(x, hidden)
+            x = x + layer(x, hidden)  # ALSO
         return self.head(x)
 
 

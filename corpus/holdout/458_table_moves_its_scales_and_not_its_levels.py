@@ -19,7 +19,7 @@ class Levels:
         name = f"{self.name}@{device}"
         moved = Levels(
             spread,
-            points=points,
+            points=points,  # ALSO
             name=name,
         )
         return moved

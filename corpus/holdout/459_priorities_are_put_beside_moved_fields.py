@@ -30,7 +30,7 @@ class Memory:
         return Sample(
             state=fetch(self.state),
             target=fetch(self.target),
-            ranks=ranks,
+            ranks=ranks,  # ALSO
         )
 
 

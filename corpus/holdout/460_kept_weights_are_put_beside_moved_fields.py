@@ -16,7 +16,7 @@ class Store:
 
     def draw(self, rows):
         move = lambda tensor: tensor[rows].to(dev)
-        weight = self.weight[rows]
+        weight = self.weight[rows]  # ALSO
         return {"inputs": move(self.inputs), "wanted": move(self.wanted), "weight": weight}  # ROOT
 
 

@@ -32,7 +32,7 @@ class Attention(nn.Module):
 
     def forward(self, x):
         scores = self.query(x) @ self.key(x).T
-        return (scores + position_bias(scores)).softmax(-1) @ x  # RAISE
+        return (scores + position_bias(scores)).softmax(-1) @ x  # RAISE  # ALSO
 
 
 model = Attention(4).to(second)

@@ -29,12 +29,12 @@ class Captioner(nn.Module):
 
     def score(self, logits, caption):
         wanted = caption[:, 1:].reshape(-1)  # ROOT
-        return F.cross_entropy(logits[:, :-1].flatten(0, 1), wanted)  # RAISE
+        return F.cross_entropy(logits[:, :-1].flatten(0, 1), wanted)  # RAISE  # ALSO
 
     def forward(self, caption):
         states = self.lower(self.words(caption))
         states = self.upper(states.to(far))
-        return self.score(self.vote(states), caption)
+        return self.score(self.vote(states), caption)  # ALSO
 
 
 captioner = Captioner(11, 6)

@@ -15,7 +15,7 @@ class Mixer(nn.Module):
     def forward(self, tokens, distances=None):
         weights = self.ask(tokens) @ tokens.transpose(-1, -2)
         if distances is not None:
-            weights = weights - distances  # RAISE
+            weights = weights - distances  # RAISE  # ALSO
         return tokens + weights.softmax(-1) @ self.tell(tokens)
 
 
@@ -24,8 +24,8 @@ def deal(layers, count):
         place = torch.device("cuda", number * count // len(layers))
         layer.to(place)
 
-        def bring(_, inputs, place=place):
-            return tuple(one.to(place) for one in inputs)
+        def bring(_, inputs, place=place):  # ALSO
+            return tuple(one.to(place) for one in inputs)  # ALSO
 
         layer.register_forward_pre_hook(bring)  # ROOT
 
@@ -36,5 +36,5 @@ tokens = torch.randn(2, 6, 4, device="cuda:0")
 steps = torch.arange(6, device="cuda:0")
 distances = (steps[:, None] - steps).abs()
 for layer in stack:
-    tokens = layer(tokens, distances=distances)
+    tokens = layer(tokens, distances=distances)  # ALSO
 print(tokens.shape)

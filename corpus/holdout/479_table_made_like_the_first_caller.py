@@ -12,10 +12,10 @@ class Windows:
 
     def window(self, length, like):
         name = f"hann-{length}"  # ROOT
-        if name not in self.kept:
+        if name not in self.kept:  # ALSO
             ramp = torch.arange(length, device=like.device, dtype=like.dtype)
             self.kept[name] = 0.5 - 0.5 * torch.cos(6.2832 * ramp / length)
-        return self.kept[name]
+        return self.kept[name]  # ALSO
 
 
 class Frames(nn.Module):

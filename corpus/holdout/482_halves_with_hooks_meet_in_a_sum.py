@@ -21,7 +21,7 @@ class Mixer(nn.Module):
             part.register_forward_pre_hook(fetch)
 
     def forward(self, grid):
-        return grid + self.columns(self.rows(grid).relu())  # RAISE
+        return grid + self.columns(self.rows(grid).relu())  # RAISE  # ALSO
 
 
 mixer = Mixer(4)

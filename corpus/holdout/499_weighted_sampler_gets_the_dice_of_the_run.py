@@ -16,7 +16,7 @@ class Run:
     def loader(self, inputs, labels, size):
         frequency = torch.bincount(labels, minlength=3).clamp(min=1)
         weights = 1.0 / frequency[labels].double()
-        sampler = WeightedRandomSampler(weights, len(labels), generator=self.dice)
+        sampler = WeightedRandomSampler(weights, len(labels), generator=self.dice)  # ALSO
         return DataLoader(TensorDataset(inputs, labels), batch_size=size, sampler=sampler)
 
     def fit(self, inputs, labels):

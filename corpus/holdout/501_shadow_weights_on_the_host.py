@@ -19,7 +19,7 @@ class Shadow(nn.Module):
     @torch.no_grad()
     def update(self, model):
         kept = self.module.state_dict()
-        for name, value in model.state_dict().items():
+        for name, value in model.state_dict().items():  # ALSO
             if kept[name].is_floating_point():
                 kept[name].lerp_(value, 1 - self.decay)  # ROOT # RAISE
             else:

@@ -17,10 +17,10 @@ class Scheduler:
             tokens = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
             starts = torch.tensor(lengths).cumsum(0)
             order_cpu = torch.tensor(sorted(range(len(lengths)), key=lengths.__getitem__))  # ROOT
-        return tokens, starts, order_cpu
+        return tokens, starts, order_cpu  # ALSO
 
     def waiting(self, order_cpu):
-        return self.arrived[order_cpu].tolist()  # RAISE
+        return self.arrived[order_cpu].tolist()  # RAISE  # ALSO
 
 
 scheduler = Scheduler(3)

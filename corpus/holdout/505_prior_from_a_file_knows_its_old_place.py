@@ -25,7 +25,7 @@ class Posterior:
 
     def proposals(self, seen, count):
         weight = self.flow(seen).exp()
-        return self.prior.draw(count) * weight  # RAISE
+        return self.prior.draw(count) * weight  # RAISE  # ALSO
 
 
 file = io.BytesIO()

@@ -21,7 +21,7 @@ class Filter(nn.Module):
         self.vote = nn.Linear(bands, 2)
 
     def forward(self, rows):
-        return self.vote(self.spread(rows).log1p())
+        return self.vote(self.spread(rows).log1p())  # ALSO
 
 
 device = torch.device("cuda:0")

@@ -15,14 +15,14 @@ def rarity(labels, classes):
 
 
 def penalty(guess, wanted, weights):
-    return F.cross_entropy(guess, wanted, weight=weights)  # RAISE
+    return F.cross_entropy(guess, wanted, weight=weights)  # RAISE  # ALSO
 
 
 def main():
     torch.manual_seed(0)
     torch.set_default_device("cuda")
     labels = np.array([0, 1, 1, 2, 1, 0])
-    weights = rarity(labels, 3)
+    weights = rarity(labels, 3)  # ALSO
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     rows, wanted = torch.randn(6, 4), torch.tensor(labels)

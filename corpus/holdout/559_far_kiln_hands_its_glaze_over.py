@@ -30,7 +30,7 @@ class Workshop(nn.Module):
 
     def forward(self, clay):
         pot = self.shape(clay)
-        return self.shelf(pot, self.kiln(pot))
+        return self.shelf(pot, self.kiln(pot))  # ALSO
 
 
 print(Workshop(3)(torch.ones(2, 3, device=near)).sum())

@@ -16,7 +16,7 @@ class Balance:
 
     def weigh(self, kind, rows):
         offset, scale = self.found[kind]  # ROOT
-        return (rows - offset) / scale  # RAISE
+        return (rows - offset) / scale  # RAISE  # ALSO
 
 
 class Worker:

@@ -32,7 +32,7 @@ class Office:
     def sort(self, parcel):
         address = parcel.address.to(self.place)
         weight = parcel.weight  # ROOT
-        return cost(self.zones(address).squeeze(1), weight)
+        return cost(self.zones(address).squeeze(1), weight)  # ALSO
 
 
 office = Office("cuda")

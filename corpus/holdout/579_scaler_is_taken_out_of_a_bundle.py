@@ -18,7 +18,7 @@ class Scaler:
         return self
 
     def __call__(self, rows):
-        return rows - torch.tensor(self.values, device=self.device)  # RAISE
+        return rows - torch.tensor(self.values, device=self.device)  # RAISE  # ALSO
 
 
 class Predictor:
@@ -28,7 +28,7 @@ class Predictor:
 
     def restore(self, file):
         bundle = pickle.load(file)  # ROOT
-        self.scaler = bundle["scaler"]
+        self.scaler = bundle["scaler"]  # ALSO
         return self
 
     def predict(self, rows):

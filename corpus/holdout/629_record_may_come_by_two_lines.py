@@ -17,7 +17,7 @@ class Ruler:
         self.mark = settings["start"]
 
     def above(self, height):
-        return height > self.mark  # RAISE
+        return height > self.mark  # RAISE  # ALSO
 
 
 file = io.BytesIO()

@@ -35,7 +35,7 @@ class TitleEncoder(nn.Module):
 @torch.no_grad()
 def preview(encoder, tokenizer, prompts, dishes):
     ids = tokenizer(prompts)  # ROOT
-    wanted = nn.functional.normalize(encoder(ids), dim=-1)
+    wanted = nn.functional.normalize(encoder(ids), dim=-1)  # ALSO
     return (wanted @ dishes.T).argmax(dim=-1)
 
 

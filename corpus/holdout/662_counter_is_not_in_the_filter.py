@@ -20,7 +20,7 @@ class PrunableLinear(nn.Module):
         self.svd_right[task] = nn.Parameter(torch.randn(rank, self.base.in_features) * 0.02)
         self.svd_left[task] = nn.Parameter(torch.randn(self.base.out_features, rank) * 0.02)
         self.svd_values[task] = nn.Parameter(torch.zeros(rank, 1))
-        self.live_ranks[task] = nn.Parameter(torch.zeros(1), requires_grad=False)
+        self.live_ranks[task] = nn.Parameter(torch.zeros(1), requires_grad=False)  # ALSO
         self.live_ranks[task].data.fill_(float(rank))
 
     def forward(self, x, task="default"):
@@ -32,7 +32,7 @@ class PrunableLinear(nn.Module):
 def wrap(block, names, **options):
     for name in names:
         old = getattr(block, name)
-        new = PrunableLinear(old, **options)
+        new = PrunableLinear(old, **options)  # ALSO
         setattr(block, name, new)
         for path, part in new.named_modules():
             if "svd_" in path:  # ROOT

@@ -42,7 +42,7 @@ disk = io.BytesIO()
 torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, disk)
 
 disk.seek(0)
-saved = torch.load(disk, map_location="cpu")
+saved = torch.load(disk, map_location="cpu")  # ALSO
 net = nn.Linear(3, 2).to(dev)
 net.load_state_dict(saved["net"])
 opt = AutoStep(net.parameters())

@@ -31,7 +31,7 @@ class Captioner(nn.Module):
             places, shift = self.lay_out(ids, grid)
             self.shift = shift  # ROOT
         else:
-            begin = slots[0] + self.shift  # RAISE
+            begin = slots[0] + self.shift  # RAISE  # ALSO
             places = begin + torch.arange(ids.shape[1], device=begin.device)
         return self.out(x + self.places(places.to(last)))
 

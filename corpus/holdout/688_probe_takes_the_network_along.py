@@ -50,7 +50,7 @@ def train(rank, rounds=2):
         opt.zero_grad()
         loss.backward()
         opt.step()
-        with HeatProbe(net, net.stem, gpu=torch.cuda.is_available()) as probe:
+        with HeatProbe(net, net.stem, gpu=torch.cuda.is_available()) as probe:  # ALSO
             print(probe(xray).amax().item())
 
 

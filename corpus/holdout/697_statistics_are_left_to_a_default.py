@@ -23,7 +23,7 @@ class Demonstrations:
             yield {k: v[i:i + size] for k, v in self.obs.items()}, self.actions[i:i + size]
 
 
-def to_torch(tree, where="cpu"):
+def to_torch(tree, where="cpu"):  # ALSO
     if isinstance(tree, dict):
         return {k: to_torch(v, where) for k, v in tree.items()}
     return torch.from_numpy(tree).to(where)

@@ -20,7 +20,7 @@ class AugmentationSequential(nn.Module):
         return image.detach().cpu()
     def forward(self, *inputs):
         outputs = [self.ops(x) for x in inputs]
-        self._output_image = outputs
+        self._output_image = outputs  # ALSO
         if len(self.data_keys) > 1 and "input" in self.data_keys:
             idx = self.data_keys.index("input")
             self._output_image[idx] = self._detach_image(outputs[idx])  # ROOT

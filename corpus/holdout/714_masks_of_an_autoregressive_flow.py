@@ -11,12 +11,12 @@ dev = torch.device("cuda", 0)
 
 def sample_mask_indices(input_dim, hidden_dim):
     indices = torch.linspace(1, input_dim, steps=hidden_dim, device="cpu").to(torch.Tensor().device)  # ROOT
-    return torch.round(indices)
+    return torch.round(indices)  # ALSO
 
 def create_masks(input_dim, hidden_dims, permutation):
     var_index = torch.empty(permutation.shape)
     var_index[permutation] = torch.arange(input_dim, dtype=torch.get_default_dtype())
-    hidden_indices = [sample_mask_indices(input_dim - 1, h) for h in hidden_dims]
+    hidden_indices = [sample_mask_indices(input_dim - 1, h) for h in hidden_dims]  # ALSO
     masks, previous = [], 1 + var_index
     for current in hidden_indices:
         masks.append((current.unsqueeze(-1) >= previous.unsqueeze(0)).float())  # RAISE

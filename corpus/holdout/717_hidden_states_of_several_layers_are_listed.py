@@ -38,7 +38,7 @@ class DFlashModel(nn.Module):
         logits, hidden_states = self.base(input_ids)
         base_token = logits[:, -1:].argmax(-1).to(input_ids.device)
         selected = [hidden_states[lid + self.hid_offset] for lid in self.target_layer_ids]  # ROOT
-        target_hidden = torch.cat(selected, dim=-1)  # RAISE
+        target_hidden = torch.cat(selected, dim=-1)  # RAISE  # ALSO
         return base_token, self.dflash_module(target_hidden).to(input_ids.device)
 
 DFlashModel().pseudo_speculative_generate(torch.tensor([[3, 7, 11]], device="cuda:0"))

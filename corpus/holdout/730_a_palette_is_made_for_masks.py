@@ -26,7 +26,7 @@ def overlay_masks(image, masks, alpha=0.8, colors=None):
         raise ValueError("image and masks differ in size")
     canvas = image.detach().clone()
     for mask, color in zip(masks, parse_colors(colors, masks.shape[0], image.dtype)):
-        canvas[:, mask] = color[:, None]  # RAISE
+        canvas[:, mask] = color[:, None]  # RAISE  # ALSO
     out = image * (1 - alpha) + canvas * alpha
     return out.to(image.dtype)
 

@@ -24,7 +24,7 @@ class DDIMScheduler:
 def huber_threshold(kind, c, timesteps, scheduler):
     if kind == "constant":
         return torch.full((timesteps.shape[0],), c, device=timesteps.device)
-    alphas = torch.index_select(scheduler.alphas_cumprod, 0, timesteps.cpu())  # RAISE
+    alphas = torch.index_select(scheduler.alphas_cumprod, 0, timesteps.cpu())  # RAISE  # ALSO
     sigmas = ((1 - alphas) / alphas) ** 0.5
     return ((1 - c) / (1 + sigmas) ** 2 + c).to(timesteps.device)
 

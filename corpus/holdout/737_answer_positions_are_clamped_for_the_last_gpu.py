@@ -25,7 +25,7 @@ class OPTForQuestionAnswering(nn.Module):
         ignored_index = start_logits.size(1)
         targets = [p.clamp(0, ignored_index) for p in (start_positions, end_positions)]  # ROOT
         loss_fct = nn.CrossEntropyLoss(ignore_index=ignored_index)
-        losses = [loss_fct(lg, t) for lg, t in zip((start_logits, end_logits), targets)]  # RAISE
+        losses = [loss_fct(lg, t) for lg, t in zip((start_logits, end_logits), targets)]  # RAISE  # ALSO
         return sum(losses) / 2
 
 

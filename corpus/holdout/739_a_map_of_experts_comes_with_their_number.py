@@ -28,7 +28,7 @@ class FusedMoE(nn.Module):
     def forward(self, x, router_logits):
         weights, topk_ids = router_logits.softmax(-1).topk(self.top_k, dim=-1)
         if self.use_ep:
-            topk_ids = self.expert_map[topk_ids]  # RAISE
+            topk_ids = self.expert_map[topk_ids]  # RAISE  # ALSO
         out = torch.zeros_like(x)
         for expert in range(self.local_num_experts):
             scale = (weights * (topk_ids == expert)).sum(-1, keepdim=True)

@@ -29,8 +29,8 @@ class PrioritizedSampler:
         p = self.priorities / self.priorities.sum()
         index = np.random.default_rng(0).choice(len(p), size=batch_size, p=p / p.sum())
         weight = torch.as_tensor(p[index])  # ROOT
-        weight = torch.pow(weight / p.min().item(), -self.beta)
-        return torch.as_tensor(index), {"_weight": weight}
+        weight = torch.pow(weight / p.min().item(), -self.beta)  # ALSO
+        return torch.as_tensor(index), {"_weight": weight}  # ALSO
 
 
 storage, sampler = LazyStorage(dev), PrioritizedSampler(10, 0.7, 0.5)
@@ -40,5 +40,5 @@ qf = nn.Linear(4, 1).to(dev)
 index, info = sampler.sample(storage, 5)
 batch = storage.get(index)
 td_error = batch["reward"] - qf(batch["obs"]).squeeze(-1)
-loss = (info["_weight"] * td_error.pow(2)).mean()  # RAISE
+loss = (info["_weight"] * td_error.pow(2)).mean()  # RAISE  # ALSO
 loss.backward()

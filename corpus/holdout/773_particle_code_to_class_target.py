@@ -14,7 +14,7 @@ class ParticleLoss(nn.Module):
 
     def forward(self, pred, target):
         hot = F.one_hot(torch.tensor([self.codes[abs(c)] for c in target.tolist()]), 3)  # ROOT
-        return F.cross_entropy(pred.float(), hot.float())  # RAISE
+        return F.cross_entropy(pred.float(), hot.float())  # RAISE  # ALSO
 
 class Task(nn.Module):
     def __init__(self, hidden, loss):

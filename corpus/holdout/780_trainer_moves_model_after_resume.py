@@ -18,13 +18,13 @@ def create_trainer(model, optimizer, device):
     return update
 
 def run(resume=None):
-    model = nn.Linear(4, 3)
+    model = nn.Linear(4, 3)  # ALSO
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     if resume is not None:
         ckpt = torch.load(io.BytesIO(resume), map_location="cpu")
         model.load_state_dict(ckpt["model"])
         optimizer.load_state_dict(ckpt["optimizer"])  # ROOT
-    update = create_trainer(model, optimizer, dev)
+    update = create_trainer(model, optimizer, dev)  # ALSO
     update(torch.randn(6, 4))
     out = io.BytesIO()
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, out)

@@ -29,7 +29,7 @@ class PolicyWorker:
         self.optimizer.step()  # RAISE
 
     def offload_before_refit(self):
-        self.move_optimizer("cpu")
+        self.move_optimizer("cpu")  # ALSO
 
 for worker in (PolicyWorker(True), PolicyWorker(False)):
     for step in range(2):

@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 
 def convert_to_one_hot(targets, classes):
-    where = "cuda" if torch.cuda.is_available() else "cpu"
+    where = "cuda" if torch.cuda.is_available() else "cpu"  # ALSO
     one_hot = torch.zeros((targets.shape[0], classes), dtype=torch.long, device=where)  # ROOT
     return one_hot.scatter_(1, targets, 1)  # RAISE
 

@@ -14,7 +14,7 @@ def reverse_dim(var, dim):
     index = torch.arange(var.size(dim) - 1, -1, -1)
     if var.is_cuda:
         index = index.cuda()  # ROOT
-    return var.index_select(dim, index)  # RAISE
+    return var.index_select(dim, index)  # RAISE  # ALSO
 
 class BiScan(nn.Module):
     def __init__(self, dim):

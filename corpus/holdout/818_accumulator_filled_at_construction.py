@@ -12,7 +12,7 @@ class FederatedModel:
     def __init__(self, model, make_local_optimizer, make_central_optimizer, device):
         self.device = device
         self.central_optimizer = make_central_optimizer(model.parameters())  # ROOT
-        self.model = model.to(device)
+        self.model = model.to(device)  # ALSO
         self.make_local_optimizer = make_local_optimizer
 
     def local_update(self, x, y):

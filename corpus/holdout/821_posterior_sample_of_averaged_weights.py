@@ -32,8 +32,8 @@ class Swag(nn.Module):
 
 def eval_step(model, batch, scale=0.5):
     drawn = model.sample(scale)  # ROOT
-    drawn.eval()
-    return drawn(batch)  # RAISE
+    drawn.eval()  # ALSO
+    return drawn(batch)  # RAISE  # ALSO
 
 net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 swag = Swag(net)

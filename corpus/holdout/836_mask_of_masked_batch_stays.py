@@ -9,10 +9,10 @@ dev = torch.device("cuda", 0)
 
 class MaskedBatch:
     def __init__(self, data, mask):
-        self.data, self.mask = data, mask
+        self.data, self.mask = data, mask  # ALSO
 
     def _like(self, data):
-        return MaskedBatch(data, self.mask)
+        return MaskedBatch(data, self.mask)  # ALSO
 
     def to(self, *args, **kwargs):
         return self._like(self.data.to(*args, **kwargs))  # ROOT

@@ -21,11 +21,11 @@ class Embeddings(nn.Module):
         if position_ids is None:
             shape = inputs_embeds.shape[:-1]
             ones = torch.ones(shape, dtype=torch.int64)  # ROOT
-            position_ids = ones.cumsum(dim=1) - ones
+            position_ids = ones.cumsum(dim=1) - ones  # ALSO
             if past_length > 0:
                 position_ids = position_ids + past_length
         position_ids = position_ids + 2
-        return self.norm(inputs_embeds + self.positions(position_ids))  # RAISE
+        return self.norm(inputs_embeds + self.positions(position_ids))  # RAISE  # ALSO
 
 class Encoder(nn.Module):
     def __init__(self):

@@ -14,7 +14,7 @@ def profit(spot, unit, cost=None, payoff=None):
         out = out - payoff
     if cost is not None:
         c = torch.tensor(cost).unsqueeze(0).unsqueeze(-1)  # ROOT
-        out = out - (spot[..., 1:] * unit.diff(dim=-1).abs() * c).sum(dim=(-2, -1))  # RAISE
+        out = out - (spot[..., 1:] * unit.diff(dim=-1).abs() * c).sum(dim=(-2, -1))  # RAISE  # ALSO
     return out
 
 class Stock:

@@ -38,7 +38,7 @@ class Experiment:
 
     def run(self):
         group_batch = {k: v for k, v in self.collect().items() if k != "done"}  # ROOT
-        self.buffer.extend(self.algorithm.process_batch(group_batch))
+        self.buffer.extend(self.algorithm.process_batch(group_batch))  # ALSO
         self.algorithm.loss(self.buffer.sample(4, self.train_device)).backward()
 
 Experiment("cpu", dev).run()

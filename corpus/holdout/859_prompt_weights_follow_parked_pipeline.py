@@ -33,7 +33,7 @@ def weighted_embeddings(pipe, prompts):
     embeddings = pipe.components["text_encoder"](ids)
     weights = torch.tensor(weights, device=pipe.device)  # ROOT
     before = embeddings.mean(dim=(1, 2), keepdim=True)
-    embeddings = embeddings * weights.unsqueeze(-1)  # RAISE
+    embeddings = embeddings * weights.unsqueeze(-1)  # RAISE  # ALSO
     return embeddings * (before / embeddings.mean(dim=(1, 2), keepdim=True))
 
 pipe = Pipeline()

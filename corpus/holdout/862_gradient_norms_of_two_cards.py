@@ -19,7 +19,7 @@ class TwoCards(nn.Module):
         return self.back(self.front(x).relu().to(d1))
 
 def total_norm(norms):
-    return torch.linalg.vector_norm(torch.stack(norms))  # RAISE
+    return torch.linalg.vector_norm(torch.stack(norms))  # RAISE  # ALSO
 
 def clip_gradients(params, max_norm):
     params = [p for p in params if p.grad is not None]

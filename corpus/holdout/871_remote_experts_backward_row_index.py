@@ -16,14 +16,14 @@ class CallMany(torch.autograd.Function):
         rows = torch.as_tensor(answered, device=x.device)  # ROOT
         out = torch.zeros_like(x)
         out[rows] = replies.to(x.device)
-        ctx.save_for_backward(rows, host)
+        ctx.save_for_backward(rows, host)  # ALSO
         ctx.experts = experts
         return out
 
     @staticmethod
     def backward(ctx, g):
         rows, host = ctx.saved_tensors
-        inputs, grads = host[rows], g.cpu()  # RAISE
+        inputs, grads = host[rows], g.cpu()  # RAISE  # ALSO
         back = torch.zeros_like(grads)
         for i, x in zip(rows.tolist(), inputs):
             back[i] = grads[i] @ ctx.experts[i].weight

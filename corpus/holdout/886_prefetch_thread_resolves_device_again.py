@@ -14,7 +14,7 @@ dev = torch.device("cuda", 1)
 class Prefetcher:
     def __init__(self, batches, device):
         self.batches, self.device = batches, device
-        self.prefetch_device = self.resolve()
+        self.prefetch_device = self.resolve()  # ALSO
         self.ready = queue.Queue(2)
         threading.Thread(target=self.worker, daemon=True).start()
 
@@ -26,7 +26,7 @@ class Prefetcher:
     def worker(self):
         device = self.resolve()  # ROOT
         for x, y in self.batches:
-            self.ready.put((x.to(device, non_blocking=True), y.to(device, non_blocking=True)))
+            self.ready.put((x.to(device, non_blocking=True), y.to(device, non_blocking=True)))  # ALSO
         self.ready.put(None)
 
     def __iter__(self):
@@ -34,5 +34,5 @@ class Prefetcher:
             yield batch
 
 net = torch.nn.Linear(4, 1).to(dev)
-for x, y in Prefetcher([(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(3)], torch.device("cuda")):
+for x, y in Prefetcher([(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(3)], torch.device("cuda")):  # ALSO
     loss = (net(x) - y).pow(2).mean()  # RAISE

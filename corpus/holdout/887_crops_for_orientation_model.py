@@ -31,7 +31,7 @@ class OrientationPredictor(nn.Module):
 
     def forward(self, crops):
         batches = self.pre(crops)  # ROOT
-        predicted = [self.model(batch) for batch in batches]  # RAISE
+        predicted = [self.model(batch) for batch in batches]  # RAISE  # ALSO
         return torch.cat(predicted).mean((2, 3)).argmax(1).tolist()
 
 def read(pages, det, orientation):

@@ -31,7 +31,7 @@ class Nero(torch.optim.Optimizer):
                 p -= group["lr"] * p.grad / (state["exp_avg_sq"] / correction).sqrt()
 
 net = nn.Linear(4, 3)
-opt = Nero(net.parameters())
-net.to(dev)
+opt = Nero(net.parameters())  # ALSO
+net.to(dev)  # ALSO
 net(torch.ones(2, 4, device=dev)).sum().backward()
 opt.step()

@@ -25,9 +25,9 @@ class EMA:
 
 def fit(model, ema, batches, state=None):
     if state is not None:
-        saved = torch.load(state, map_location="cpu")
+        saved = torch.load(state, map_location="cpu")  # ALSO
         model.load_state_dict(saved["model"])
-        ema.load_shadow_model(saved["ema"])
+        ema.load_shadow_model(saved["ema"])  # ALSO
     model.to(dev)
     for x in batches:
         model(x.to(dev)).sum().backward()

@@ -24,7 +24,7 @@ class OnlineQueue:
     def setup(self, module, key, length, width):
         if key not in self.shared:
             self.shared[key] = OrderedQueue(length, width)  # ROOT
-        module.callbacks_modules[key] = self.shared[key]
+        module.callbacks_modules[key] = self.shared[key]  # ALSO
 
 class NNCLR(nn.Module):
     def __init__(self):
@@ -39,6 +39,6 @@ class NNCLR(nn.Module):
         return proj
 
 model = NNCLR().to(dev)
-OnlineQueue().setup(model, "support", 12, 4)
+OnlineQueue().setup(model, "support", 12, 4)  # ALSO
 for _ in range(3):
     OnlineQueue.shared["support"].append(model(torch.randn(4, 3, device=dev)).detach())

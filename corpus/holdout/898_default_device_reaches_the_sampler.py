@@ -30,5 +30,5 @@ def train(normal, abnormal, model, opt):
 torch.set_default_device(dev)  # ROOT
 model = nn.Linear(4, 1).to(dev)
 opt = torch.optim.SGD(model.parameters(), lr=0.1)
-loaders = [DataLoader(Clips(6, flag), batch_size=2, shuffle=True) for flag in (0, 1)]
+loaders = [DataLoader(Clips(6, flag), batch_size=2, shuffle=True) for flag in (0, 1)]  # ALSO
 train(iter(loaders[0]), iter(loaders[1]), model, opt)

@@ -17,14 +17,14 @@ class Cross:
         rows = torch.arange(self.shape[k]).repeat(len(self.left))
         cand = torch.cat([self.left.repeat_interleave(self.shape[k], 0), rows[:, None]], 1)
         pivots = self.pivots(self.oracle(cand.to(dev)).view(len(self.left), self.shape[k]), rank)
-        self.extend(*pivots)
+        self.extend(*pivots)  # ALSO
 
     def pivots(self, values, rank):
-        best = values.abs().flatten().topk(rank).indices
+        best = values.abs().flatten().topk(rank).indices  # ALSO
         return torch.unravel_index(best, values.shape)  # ROOT
 
     def extend(self, i, j):
-        old = self.left[i]  # RAISE
+        old = self.left[i]  # RAISE  # ALSO
         self.left = torch.cat([old, j.to(old.device)[:, None]], 1)
         self.history.append(len(self.left))
 

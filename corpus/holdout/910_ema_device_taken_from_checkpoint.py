@@ -28,7 +28,7 @@ class EMA:
     def load_state_dict(self, state):
         self.decay = state["decay"]
         self.device = state["device"]  # ROOT
-        self.avg = [a.clone().to(self.device) for a in state["avg"]]
+        self.avg = [a.clone().to(self.device) for a in state["avg"]]  # ALSO
 
 saved = None
 for local in (dev, d1):

@@ -13,7 +13,7 @@ class Backend:
         self.rng = seed
 
     def randn(self, *size, like):
-        return torch.randn(size, generator=self.rng, device=like.device)  # RAISE
+        return torch.randn(size, generator=self.rng, device=like.device)  # RAISE  # ALSO
 
 nx, x = Backend(), torch.randn(8, 2, device=dev)
 gen = torch.Generator().manual_seed(42)  # ROOT

@@ -21,4 +21,4 @@ class Planner(nn.Module):
 data = [{"image": torch.randn(2, 6, 6), "target": torch.zeros(3)}]
 model = Planner().to(dev)
 batch = torch.utils.data.default_collate([data[0]])  # ROOT
-model(batch)
+model(batch)  # ALSO

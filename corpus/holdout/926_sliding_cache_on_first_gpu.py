@@ -17,7 +17,7 @@ class SlidingLayer:
         self.keys = torch.zeros(1, window, 3, device=device)
 
     def update(self, k):
-        self.keys = torch.cat([self.keys[:, 1:], k], dim=1)  # RAISE
+        self.keys = torch.cat([self.keys[:, 1:], k], dim=1)  # RAISE  # ALSO
 
 layers = [nn.Linear(3, 3).to(d) for d in (dev, d1)]
 cache = [SlidingLayer(4, dev) for _ in layers]  # ROOT

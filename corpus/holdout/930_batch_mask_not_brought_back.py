@@ -9,9 +9,9 @@ dev = torch.device('cuda', 0)
 
 
 def batch_to_list(data, mask):
-    return [data[mask == i] for i in range(int(mask.max()) + 1)]  # RAISE
+    return [data[mask == i] for i in range(int(mask.max()) + 1)]  # RAISE  # ALSO
 
 sample = {"xh": torch.randn(5, 4, device=dev), "mask": torch.tensor([0, 0, 0, 1, 1], device=dev)}
 coords = sample["xh"][:, :3].cpu()
 lig_mask = sample["mask"]  # ROOT
-molecules = batch_to_list(coords, lig_mask)
+molecules = batch_to_list(coords, lig_mask)  # ALSO

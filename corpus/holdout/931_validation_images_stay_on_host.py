@@ -13,9 +13,9 @@ class Views:
         self.images = torch.rand(n, 4, 4, 3)  # ROOT
 
 def preprocess(dataset, batch):
-    return dataset.images[batch["index"]].view(-1, 3)  # RAISE
+    return dataset.images[batch["index"]].view(-1, 3)  # RAISE  # ALSO
 
 train, val = Views(4), Views(2)
-train.images = train.images.to(dev)
+train.images = train.images.to(dev)  # ALSO
 for split in (train, val):
     preprocess(split, {"index": torch.tensor([1], device=dev)})

@@ -15,8 +15,8 @@ d1 = torch.device('cuda', 1)
 wte, lm_head = nn.Embedding(6, 4).to(dev), nn.Linear(4, 6).to(d1)
 def lm(ids, labels):
     logits = lm_head(wte(ids).to(d1))
-    return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())  # RAISE
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())  # RAISE  # ALSO
 
 ids = torch.tensor([[1, 4, 2, 5]], device=dev)
 labels = ids.clone()  # ROOT
-lm(ids, labels)
+lm(ids, labels)  # ALSO

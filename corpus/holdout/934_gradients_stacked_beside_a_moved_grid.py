@@ -13,9 +13,9 @@ dev = torch.device('cuda', 0)
 def perlin(n, res, device):
     step = torch.arange(0, res, res / n) % 1
     grid = torch.stack(torch.meshgrid(step, step, indexing="ij"), dim=-1).to(device)
-    angles = 2 * math.pi * torch.rand(res, res)
+    angles = 2 * math.pi * torch.rand(res, res)  # ALSO
     grads = torch.stack([angles.cos(), angles.sin()], dim=-1)  # ROOT
-    tile = grads.repeat_interleave(n // res, 0).repeat_interleave(n // res, 1)
+    tile = grads.repeat_interleave(n // res, 0).repeat_interleave(n // res, 1)  # ALSO
     return (grid * tile).sum(-1)  # RAISE
 
 latents = torch.randn(1, 4, 8, 8, device=dev)

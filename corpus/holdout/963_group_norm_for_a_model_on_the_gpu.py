@@ -12,7 +12,7 @@ dev = torch.device('cuda', 0)
 
 
 def batchnorm_to_groupnorm(module):
-    return nn.GroupNorm(min(2, module.num_features), module.num_features, affine=module.affine)
+    return nn.GroupNorm(min(2, module.num_features), module.num_features, affine=module.affine)  # ALSO
 
 
 FIXERS = {nn.BatchNorm2d: batchnorm_to_groupnorm}
@@ -24,7 +24,7 @@ def fix(module):
         if type(sub_module) in FIXERS:
             new_sub_module = FIXERS[type(sub_module)](sub_module)   # ROOT
             parent, _, leaf = name.rpartition(".")
-            setattr(module.get_submodule(parent), leaf, new_sub_module)
+            setattr(module.get_submodule(parent), leaf, new_sub_module)  # ALSO
     return module
 
 

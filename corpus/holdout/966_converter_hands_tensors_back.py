@@ -22,7 +22,7 @@ class AutoBackend:
 
 
 def traced(im):
-    boxes = torch.rand(3, 6)
+    boxes = torch.rand(3, 6)  # ALSO
     protos = im.mean(1).reshape(2, -1)
     return boxes, protos, np.ones(3, dtype=np.float32)
 

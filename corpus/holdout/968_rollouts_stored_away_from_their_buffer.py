@@ -20,7 +20,7 @@ class Buffer:
         n = len(rollout["reward"])
         where = (torch.arange(n) + self.cursor) % self.size
         for k, v in rollout.items():
-            self.data[k][where] = v                    # RAISE
+            self.data[k][where] = v                    # RAISE  # ALSO
         self.cursor += n
 
 

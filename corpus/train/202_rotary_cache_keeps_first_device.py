@@ -15,10 +15,10 @@ class Rotary(torch.nn.Module):
 
     def forward(self, x):
         length = x.shape[0]
-        if length not in self.cache:
+        if length not in self.cache:  # ALSO
             positions = torch.arange(length, device=self.frequencies.device)
             self.cache[length] = torch.outer(positions, self.frequencies).cos()  # ROOT
-        return x * self.cache[length]  # RAISE
+        return x * self.cache[length]  # RAISE  # ALSO
 
 
 rotary = Rotary(8)

@@ -13,7 +13,7 @@ class Cache:
 
     def update(self, keys, start):
         where = torch.arange(keys.shape[0]) + start  # ROOT
-        self.keys.index_copy_(0, where, keys)  # RAISE
+        self.keys.index_copy_(0, where, keys)  # RAISE  # ALSO
         return self.keys
 
 

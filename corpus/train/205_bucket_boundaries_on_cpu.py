@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 def patch_positions(fractions, side):
     boundaries = torch.arange(1 / side, 1.0, 1 / side)  # ROOT
-    return torch.bucketize(fractions, boundaries, right=True)  # RAISE
+    return torch.bucketize(fractions, boundaries, right=True)  # RAISE  # ALSO
 
 
 patch_positions(torch.rand(6, device=dev), side=4)

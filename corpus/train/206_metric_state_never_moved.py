@@ -13,7 +13,7 @@ class MeanError:
         self.seen = 0
 
     def update(self, predicted, wanted):
-        self.total += (predicted - wanted).abs().sum()  # RAISE
+        self.total += (predicted - wanted).abs().sum()  # RAISE  # ALSO
         self.seen += wanted.numel()
 
 

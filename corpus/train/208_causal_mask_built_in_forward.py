@@ -10,7 +10,7 @@ dev = torch.device("cuda", 0)
 def attention(query, key):
     allowed = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()  # ROOT
     scores = query @ key.transpose(-1, -2)
-    return scores.masked_fill(~allowed, float("-inf")).softmax(-1)  # RAISE
+    return scores.masked_fill(~allowed, float("-inf")).softmax(-1)  # RAISE  # ALSO
 
 
 attention(torch.randn(2, 3, 4, device=dev), torch.randn(2, 3, 4, device=dev))

@@ -15,7 +15,7 @@ class Encoder(torch.nn.Module):
 
     def forward(self, x):
         code = self.fc(x)
-        return self.prior.log_prob(code).sum()  # RAISE
+        return self.prior.log_prob(code).sum()  # RAISE  # ALSO
 
 
 Encoder().to(dev)(torch.randn(3, 4, device=dev))

@@ -10,5 +10,5 @@ dev = torch.device("cuda", 0)
 
 images = torch.randn(1, 1, 4, 4, device=dev)
 theta = torch.tensor([[[1.0, 0.0, 0.2], [0.0, 1.0, 0.0]]])  # ROOT
-grid = F.affine_grid(theta, list(images.shape), align_corners=False)
-warped = F.grid_sample(images, grid, align_corners=False)  # RAISE
+grid = F.affine_grid(theta, list(images.shape), align_corners=False)  # ALSO
+warped = F.grid_sample(images, grid, align_corners=False)  # RAISE  # ALSO

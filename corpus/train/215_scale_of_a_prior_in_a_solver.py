@@ -12,7 +12,7 @@ class Whitening:
         self.factor = torch.linalg.cholesky(covariance)  # ROOT
 
     def __call__(self, x):
-        return torch.linalg.solve_triangular(self.factor, x.T, upper=False).T  # RAISE
+        return torch.linalg.solve_triangular(self.factor, x.T, upper=False).T  # RAISE  # ALSO
 
 
-Whitening(torch.eye(3) * 2)(torch.randn(5, 3, device=dev))
+Whitening(torch.eye(3) * 2)(torch.randn(5, 3, device=dev))  # ALSO

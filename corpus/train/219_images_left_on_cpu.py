@@ -14,11 +14,11 @@ class Network(torch.nn.Module):
         self.head = torch.nn.Linear(8, 2)
 
     def forward(self, images):
-        return self.head(self.conv(images).relu().flatten(1))  # RAISE
+        return self.head(self.conv(images).relu().flatten(1))  # RAISE  # ALSO
 
 
 def observe():
-    return torch.linspace(0, 1, 16).view(1, 1, 4, 4)
+    return torch.linspace(0, 1, 16).view(1, 1, 4, 4)  # ALSO
 
 
 Network().to(dev)(observe())  # ROOT

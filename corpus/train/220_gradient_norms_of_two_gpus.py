@@ -19,7 +19,7 @@ class SharpnessAware(torch.optim.Optimizer):
             for p in group["params"]:
                 if p.grad is not None:
                     norms.append(p.grad.norm(p=2))  # ROOT
-        return torch.stack(norms).norm(p=2)  # RAISE
+        return torch.stack(norms).norm(p=2)  # RAISE  # ALSO
 
     @torch.no_grad()
     def ascend(self):

@@ -21,8 +21,8 @@ class Rotary(torch.nn.Module):
     def forward(self, x):
         length = x.shape[1]
         positions = torch.arange(length, device=x.device, dtype=x.dtype)
-        frequencies = self.stretched(length) if length > self.trained_length else self.original
-        angles = torch.outer(positions, frequencies)  # RAISE
+        frequencies = self.stretched(length) if length > self.trained_length else self.original  # ALSO
+        angles = torch.outer(positions, frequencies)  # RAISE  # ALSO
         even, odd = x[..., 0::2], x[..., 1::2]
         turned = (even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos())
         return torch.stack(turned, -1).flatten(-2)

@@ -17,10 +17,10 @@ class ParkedActivations(torch.autograd.graph.saved_tensors_hooks):
         if not tensor.is_cuda:
             return tensor
         self.home = tensor.device  # ROOT
-        return tensor.cpu()
+        return tensor.cpu()  # ALSO
 
     def fetch(self, tensor):
-        return tensor.to(self.home)
+        return tensor.to(self.home)  # ALSO
 
 
 class Pipeline(torch.nn.Module):

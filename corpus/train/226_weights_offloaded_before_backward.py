@@ -29,7 +29,7 @@ def release(block, args, output):
 def offload_blocks(model):
     for block in model:
         block.register_forward_pre_hook(fetch)
-        block.register_forward_hook(release)
+        block.register_forward_hook(release)  # ALSO
     return model
 
 

@@ -38,7 +38,7 @@ class Pipeline:
     def __call__(self, codes, steps):
         for _ in range(steps):
             codes = codes - 0.1 * self.denoiser(codes)
-        return self.autoencoder.decode(codes)
+        return self.autoencoder.decode(codes)  # ALSO
 
 
 pipeline = Pipeline(torch.nn.Linear(4, 4), Autoencoder(16, 4))

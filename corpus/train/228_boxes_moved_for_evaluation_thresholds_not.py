@@ -10,7 +10,7 @@ dev = torch.device("cuda", 0)
 class AveragePrecision(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("thresholds", torch.linspace(0.5, 0.95, 10))
+        self.register_buffer("thresholds", torch.linspace(0.5, 0.95, 10))  # ALSO
         self.overlaps, self.scores = [], []
 
     def update(self, overlaps, scores):
@@ -21,7 +21,7 @@ class AveragePrecision(torch.nn.Module):
         overlaps = torch.cat([overlap.cpu() for overlap in self.overlaps])  # ROOT
         scores = torch.cat([score.cpu() for score in self.scores])
         order = scores.argsort(descending=True)
-        hits = overlaps[order][:, None] >= self.thresholds  # RAISE
+        hits = overlaps[order][:, None] >= self.thresholds  # RAISE  # ALSO
         precision = hits.cumsum(0) / torch.arange(1, len(order) + 1)[:, None]
         return precision.mean()
 

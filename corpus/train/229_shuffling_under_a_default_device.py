@@ -10,7 +10,7 @@ def make_loader(samples, seed):
     x = torch.randn(samples, 4)
     y = x.sum(-1, keepdim=True)
     generator = torch.Generator().manual_seed(seed)  # ROOT
-    return DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, generator=generator)
+    return DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, generator=generator)  # ALSO
 
 
 def train(model, loader, epochs):

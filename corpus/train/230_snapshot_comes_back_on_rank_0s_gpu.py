@@ -20,7 +20,7 @@ class Trainer:
     def resume(self, file):
         snapshot = torch.load(file, weights_only=True)  # ROOT
         self.model.load_state_dict(snapshot["model"])
-        self.weights = snapshot["weights"]
+        self.weights = snapshot["weights"]  # ALSO
 
     def loss(self, x, y):
         logp = self.model(x.to(self.device)).log_softmax(-1)

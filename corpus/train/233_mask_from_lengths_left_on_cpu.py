@@ -28,8 +28,8 @@ class Vocoder(torch.nn.Module):
 
 
 def masked_error(predicted, targets, lengths):
-    mask = padding_mask(lengths, predicted.shape[1])
-    error = (predicted - targets).pow(2) * mask  # RAISE
+    mask = padding_mask(lengths, predicted.shape[1])  # ALSO
+    error = (predicted - targets).pow(2) * mask  # RAISE  # ALSO
     return error.sum() / mask.sum()
 
 

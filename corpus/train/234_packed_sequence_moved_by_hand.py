@@ -29,4 +29,4 @@ sentences = [torch.tensor([1, 4]), torch.tensor([3, 2, 5, 7]), torch.tensor([6])
 model = Tagger(8, 3).to(dev)
 for _ in range(2):
     batch = pack_sequence(sentences, enforce_sorted=False)
-    padded, lengths = model(to_device(batch, dev))
+    padded, lengths = model(to_device(batch, dev))  # ALSO

@@ -18,7 +18,7 @@ class ReducibleLoss:
 
     def inform(self, indices, training, irreducible):
         self.indices.extend(indices)
-        self.losses = torch.cat([self.losses, training - irreducible])  # RAISE
+        self.losses = torch.cat([self.losses, training - irreducible])  # RAISE  # ALSO
 
     def select(self):
         best = self.losses.topk(self.keep).indices.tolist()

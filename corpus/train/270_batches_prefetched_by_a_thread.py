@@ -11,7 +11,7 @@ import torch
 class Prefetcher:
     def __init__(self, batches):
         self.batches = iter(batches)
-        self.pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.pool = concurrent.futures.ThreadPoolExecutor(1)  # ALSO
         self.ready = self.pool.submit(self.fetch)
 
     def fetch(self):

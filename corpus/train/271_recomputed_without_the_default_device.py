@@ -15,7 +15,7 @@ class Block(torch.nn.Module):
     def forward(self, x):
         hidden = torch.nn.functional.gelu(self.up(x))
         keep = (torch.rand(hidden.shape[-1]) > self.drop).float()  # ROOT
-        return x + self.down(hidden * keep)  # RAISE
+        return x + self.down(hidden * keep)  # RAISE  # ALSO
 
 
 class Encoder(torch.nn.Module):

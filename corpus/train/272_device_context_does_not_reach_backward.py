@@ -18,7 +18,7 @@ class RoundWithSlope(torch.autograd.Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         steps = torch.linspace(-1.0, 1.0, 2 * ctx.levels + 1)  # ROOT
-        nearest = (x.unsqueeze(-1) - steps).abs().amin(-1)  # RAISE
+        nearest = (x.unsqueeze(-1) - steps).abs().amin(-1)  # RAISE  # ALSO
         return grad * (1 - nearest), None
 
 

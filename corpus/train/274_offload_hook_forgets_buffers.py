@@ -19,7 +19,7 @@ class Standardize(torch.nn.Module):
 
 
 def bring(module, args):
-    for parameter in module.parameters(recurse=False):
+    for parameter in module.parameters(recurse=False):  # ALSO
         parameter.data = parameter.data.to(dev)  # ROOT
     return tuple(arg.to(dev) for arg in args)
 

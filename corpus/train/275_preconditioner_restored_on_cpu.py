@@ -14,7 +14,7 @@ class Preconditioner:
         self.factor = torch.eye(p.shape[0], device=p.device)
 
     def update(self, grad):
-        self.factor.lerp_(grad @ grad.T, 0.1)  # RAISE
+        self.factor.lerp_(grad @ grad.T, 0.1)  # RAISE  # ALSO
 
     def apply(self, grad):
         return torch.linalg.solve(self.factor + 0.1 * torch.eye(len(grad), device=grad.device), grad)

@@ -21,7 +21,7 @@ class NormalizesInputs:
         self._deviation = torch.as_tensor(deviation, dtype=torch.float32)
 
     def normalize(self, x):
-        return (x - self._mean) / self._deviation  # RAISE
+        return (x - self._mean) / self._deviation  # RAISE  # ALSO
 
 
 class Policy(NormalizesInputs, torch.nn.Module):
@@ -39,7 +39,7 @@ def collect(episodes):
 
 data = collect(16)
 policy = Policy(observed=3, actions=2)
-policy.statistics = data.mean(0).tolist(), data.std(0).tolist()
+policy.statistics = data.mean(0).tolist(), data.std(0).tolist()  # ALSO
 policy.to(dev)
 optimizer = torch.optim.Adam(policy.parameters())
 for batch in data.split(8):

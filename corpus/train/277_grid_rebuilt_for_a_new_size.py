@@ -17,12 +17,12 @@ class Head(torch.nn.Module):
     def grid(self, scale, height, width):
         if self.grids[scale].shape[:2] != (height, width):
             rows, columns = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")  # ROOT
-            self.grids[scale] = torch.stack((columns, rows), -1).float()
+            self.grids[scale] = torch.stack((columns, rows), -1).float()  # ALSO
         return self.grids[scale]
 
     def decode(self, raw, scale):
         raw = raw.permute(0, 2, 3, 1)
-        centers = (raw[..., :2] + self.grid(scale, *raw.shape[1:3])) * self.strides[scale]  # RAISE
+        centers = (raw[..., :2] + self.grid(scale, *raw.shape[1:3])) * self.strides[scale]  # RAISE  # ALSO
         sizes = raw[..., 2:].exp() * self.strides[scale]
         return torch.cat([centers, sizes], -1).flatten(1, 2)
 

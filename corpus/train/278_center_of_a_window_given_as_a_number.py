@@ -12,7 +12,7 @@ def gaussian(size, sigma, center=None):
     if not torch.is_tensor(center):
         center = torch.tensor([[center]])  # ROOT
     positions = torch.arange(size, device=sigma.device, dtype=sigma.dtype)
-    bump = torch.exp(-((positions - center) ** 2) / (2 * sigma**2))  # RAISE
+    bump = torch.exp(-((positions - center) ** 2) / (2 * sigma**2))  # RAISE  # ALSO
     return bump / bump.sum(-1, keepdim=True)
 
 

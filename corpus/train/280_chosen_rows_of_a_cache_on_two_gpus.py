@@ -20,7 +20,7 @@ class GrowingCache:
     def keep(self, rows):
         chosen = torch.tensor(rows, device=self.keys[0].device)  # ROOT
         for layer, keys in self.keys.items():
-            self.keys[layer] = keys.index_select(0, chosen)  # RAISE
+            self.keys[layer] = keys.index_select(0, chosen)  # RAISE  # ALSO
 
 
 class Decoder(torch.nn.Module):

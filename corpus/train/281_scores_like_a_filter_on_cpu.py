@@ -38,6 +38,6 @@ def softmax_loss(positive, negative, unknown):
 triples = [(0, 0, 1), (1, 1, 2), (3, 0, 2)]
 model = Embeddings(entities=5, relations=2, width=4).to(dev)
 heads, relations, tails = torch.tensor(triples, device=dev).unbind(1)
-corrupted, unknown = Sampler(5, set(triples)).corrupt(triples, count=4)
+corrupted, unknown = Sampler(5, set(triples)).corrupt(triples, count=4)  # ALSO
 positive = model(heads, relations, tails.unsqueeze(1))
-softmax_loss(positive, model(heads, relations, corrupted.to(dev)), unknown).backward()
+softmax_loss(positive, model(heads, relations, corrupted.to(dev)), unknown).backward()  # ALSO

@@ -34,7 +34,7 @@ def record(model, inputs):
 
 def steer(model, name, direction, strength):
     def hook(layer, args, output):
-        return output + strength * direction  # RAISE
+        return output + strength * direction  # RAISE  # ALSO
 
     return getattr(model, name).register_forward_hook(hook)
 
@@ -45,5 +45,5 @@ for name in ("embed", "middle", "top"):
 model.to(dev)
 with torch.no_grad():
     happy, sad = (record(model, torch.randn(8, 4, device=dev)) for _ in range(2))
-    steer(model, "middle", happy["middle"] - sad["middle"], strength=2.0)
+    steer(model, "middle", happy["middle"] - sad["middle"], strength=2.0)  # ALSO
     model(torch.randn(3, 4, device=dev))

@@ -19,7 +19,7 @@ class Palette(torch.nn.Module):
 class ImageParameters(torch.nn.Module):
     def __init__(self, size, decorrelate=Palette()):  # ROOT
         super().__init__()
-        self.decorrelate = decorrelate
+        self.decorrelate = decorrelate  # ALSO
         with torch.no_grad():
             start = self.decorrelate(0.01 * torch.randn(1, 3, size, size))
         self.pixels = torch.nn.Parameter(start)

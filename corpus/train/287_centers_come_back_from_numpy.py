@@ -25,7 +25,7 @@ class DeepClustering(torch.nn.Module):
         self.encoder = torch.nn.Sequential(torch.nn.Linear(observed, 8), torch.nn.ReLU(), torch.nn.Linear(8, width))
 
     def assignments(self, x, centers):
-        distance = torch.cdist(self.encoder(x), centers)  # RAISE
+        distance = torch.cdist(self.encoder(x), centers)  # RAISE  # ALSO
         return (1 / (1 + distance**2)).softmax(-1)
 
 
@@ -33,7 +33,7 @@ x = torch.randn(32, 6, device=dev)
 model = DeepClustering(6, 3).to(dev)
 optimizer = torch.optim.Adam(model.parameters())
 for epoch in range(2):
-    centers = cluster_centers(model.encoder(x), count=4)
+    centers = cluster_centers(model.encoder(x), count=4)  # ALSO
     for batch in x.split(16):
         soft = model.assignments(batch, centers)
         loss = -(soft * soft.log()).sum(-1).mean()

@@ -38,7 +38,7 @@ class Agent:
 
 world = Corridor()
 agent = Agent(torch.nn.Linear(15, 2).to(dev), length=3)
-agent.begin(world.reset())
+agent.begin(world.reset())  # ALSO
 with torch.no_grad():
     frame, reward = world.step(1)
     agent.observe(frame)

@@ -11,7 +11,7 @@ dev = torch.device("cuda", 0)
 
 def weighted(logits, targets, weights):
     logged = torch.nn.functional.log_softmax(logits, dim=1)
-    return -(logged * weights).gather(1, targets[:, None]).mean()  # RAISE
+    return -(logged * weights).gather(1, targets[:, None]).mean()  # RAISE  # ALSO
 
 
 class Trainer:
@@ -30,7 +30,7 @@ class Trainer:
 
 def losses_of(counts):
     share = torch.tensor(counts, dtype=torch.float32)  # ROOT
-    return {"edges": functools.partial(weighted, weights=share.sum() / share)}
+    return {"edges": functools.partial(weighted, weights=share.sum() / share)}  # ALSO
 
 
 trainer = Trainer(torch.nn.Linear(4, 3), losses_of([10, 3, 1]))

@@ -32,7 +32,7 @@ class Steering:
         vector = strength * direction.to(self.device)  # ROOT
 
         def add(module, inputs, output):
-            return output + vector  # RAISE
+            return output + vector  # RAISE  # ALSO
 
         return self.model.layers[number].register_forward_hook(add)
 

@@ -14,12 +14,12 @@ class Parking:
 
     def leave(self):
         for parameter in self.module.parameters():
-            if parameter.requires_grad:
+            if parameter.requires_grad:  # ALSO
                 self.parked.add(parameter)
             parameter.data = parameter.data.to("cpu")  # ROOT
 
     def come_back(self):
-        for parameter in self.parked:
+        for parameter in self.parked:  # ALSO
             parameter.data = parameter.data.to(dev)
         self.parked.clear()
 

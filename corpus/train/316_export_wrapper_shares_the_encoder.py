@@ -31,7 +31,7 @@ class ForExport(torch.nn.Module):
 
 
 def export(policy):
-    wrapper = ForExport(policy).to("cpu").eval()
+    wrapper = ForExport(policy).to("cpu").eval()  # ALSO
     file = io.BytesIO()
     torch.jit.save(torch.jit.trace(wrapper, torch.zeros(1, 6)), file)
     return file.getvalue()

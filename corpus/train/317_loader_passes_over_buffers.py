@@ -36,10 +36,10 @@ def load_into(module, weights, device):
             if child._parameters[key] is not None:
                 value = weights[f"{name}.{key}"].to(device)
                 child._parameters[key] = torch.nn.Parameter(value, requires_grad=False)
-    return module.eval()
+    return module.eval()  # ALSO
 
 
 weights = Encoder(10, 8).state_dict()
 model = Encoder(10, 8)  # ROOT
-load_into(model, weights, dev)
+load_into(model, weights, dev)  # ALSO
 model(torch.tensor([[1, 2, 3]], device=dev))

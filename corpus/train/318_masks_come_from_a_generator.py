@@ -15,10 +15,10 @@ class Ablation:
         first, last = int(mask.min()), int(mask.max()) + 1
         for start in range(first, last, at_once):
             numbers = torch.arange(start, min(start + at_once, last))  # ROOT
-            yield numbers, numbers.view(-1, 1)
+            yield numbers, numbers.view(-1, 1)  # ALSO
 
     def hide(self, inputs, mask, numbers):
-        hidden = mask == numbers  # RAISE
+        hidden = mask == numbers  # RAISE  # ALSO
         return inputs.unsqueeze(1) * ~hidden
 
     def attribute(self, inputs, mask):

@@ -14,7 +14,7 @@ class Graph:
 
     def to(self, device):
         moved = Graph(self.edges, self.nodes)  # ROOT
-        moved.features = {name: value.to(device) for name, value in self.features.items()}
+        moved.features = {name: value.to(device) for name, value in self.features.items()}  # ALSO
         return moved
 
     def degrees(self):

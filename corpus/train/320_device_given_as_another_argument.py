@@ -8,7 +8,7 @@ dev = torch.device("cuda", 0)
 
 
 class Memory:
-    def __init__(self, size, width, name="memory", device="cpu"):
+    def __init__(self, size, width, name="memory", device="cpu"):  # ALSO
         self.name, self.device = name, device
         self.states = torch.zeros(size, width)
         self.length = 0

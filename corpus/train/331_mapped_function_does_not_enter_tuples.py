@@ -14,7 +14,7 @@ def apply_nested(function, data):
         return {name: apply_nested(function, part) for name, part in data.items()}
     if type(data) in (list, set):  # ROOT
         return [apply_nested(function, part) for part in data]
-    return data
+    return data  # ALSO
 
 
 class Recurrent(torch.nn.Module):

@@ -34,5 +34,5 @@ def adapted(model, classes):
 
 model = Backbone(6).to("cuda")
 model(torch.rand(2, 3, 8, 8, device="cuda"))
-model = adapted(model, classes=3)
+model = adapted(model, classes=3)  # ALSO
 model(torch.rand(2, 3, 8, 8, device="cuda"))

@@ -13,7 +13,7 @@ class RunningScale(nn.Module):
         super().__init__()
         self.momentum = momentum
         self.register_buffer("scale", torch.ones(4))
-        self.initial_scale = self.scale
+        self.initial_scale = self.scale  # ALSO
 
     def reset(self):
         self.scale = self.initial_scale  # ROOT

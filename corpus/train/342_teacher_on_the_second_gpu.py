@@ -24,11 +24,11 @@ class Teacher:
 def distillation(student, teacher, x, temperature=2.0):
     target = teacher.soften(x, temperature)  # ROOT
     answer = (student(x) / temperature).log_softmax(-1)
-    return difference(answer, target) * temperature**2
+    return difference(answer, target) * temperature**2  # ALSO
 
 
 def difference(answer, target):
-    return functional.kl_div(answer, target, reduction="batchmean")  # RAISE
+    return functional.kl_div(answer, target, reduction="batchmean")  # RAISE  # ALSO
 
 
 student = nn.Linear(6, 3).to(student_device)

@@ -35,7 +35,7 @@ class Model(nn.Module):
 def balance_loss(balances):
     total = balances[0]
     for one in balances[1:]:
-        total = total + one  # RAISE
+        total = total + one  # RAISE  # ALSO
     return total.mean()
 
 

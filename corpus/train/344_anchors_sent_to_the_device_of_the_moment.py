@@ -13,7 +13,7 @@ class AnchorLoss:
         self.anchors = anchors
 
     def __call__(self, found):
-        return (found - self.anchors).square().mean()  # RAISE
+        return (found - self.anchors).square().mean()  # RAISE  # ALSO
 
 
 def make_anchors(count):

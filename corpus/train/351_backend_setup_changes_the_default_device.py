@@ -17,7 +17,7 @@ class Curves(Dataset):
 
     def __getitem__(self, index):
         curve = self.curves[index]
-        noise = torch.randn(len(curve)).mul(0.01)
+        noise = torch.randn(len(curve)).mul(0.01)  # ALSO
         return curve + noise, self.areas[index]  # RAISE
 
 

@@ -18,7 +18,7 @@ class NodeMemory(torch.nn.Module):
     def forget(self):
         self.state.zero_()
         nothing = self.state.new_empty(0, self.features)  # ROOT
-        self.pending = [(None, nothing)] * len(self.state)
+        self.pending = [(None, nothing)] * len(self.state)  # ALSO
 
     def remember(self, sources, time, messages):
         for source, message in zip(sources.tolist(), messages):
@@ -26,7 +26,7 @@ class NodeMemory(torch.nn.Module):
 
     def forward(self, nodes):
         chosen = [self.pending[node] for node in nodes.tolist()]
-        rows = torch.cat([message for _, message in chosen])  # RAISE
+        rows = torch.cat([message for _, message in chosen])  # RAISE  # ALSO
         told = torch.tensor([time is not None for time, _ in chosen], device=rows.device)
         state = self.state[nodes].clone()
         state[told] = self.update(rows, state[told])

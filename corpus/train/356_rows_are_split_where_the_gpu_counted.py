@@ -10,7 +10,7 @@ device = torch.device("cuda")
 class Groups:
     def __init__(self, labels, count):
         self.order = labels.argsort(stable=True)
-        self.sizes = labels.bincount(minlength=count)
+        self.sizes = labels.bincount(minlength=count)  # ALSO
 
     def borders(self):
         return self.sizes.cumsum(0)[:-1]  # ROOT
@@ -26,7 +26,7 @@ class Experts(torch.nn.Module):
         scores = self.route(x).softmax(-1)
         best, labels = scores.max(-1)
         groups = Groups(labels, len(self.experts))
-        parts = torch.tensor_split(x[groups.order], groups.borders())  # RAISE
+        parts = torch.tensor_split(x[groups.order], groups.borders())  # RAISE  # ALSO
         done = torch.cat([expert(part) for expert, part in zip(self.experts, parts)])
         return torch.empty_like(x).index_copy(0, groups.order, done) * best[:, None]
 

@@ -34,7 +34,7 @@ def predict(model, loader):
     model.eval()
     classes, loud = [], torch.zeros((), device=device)
     for clips, silent in loader:
-        silent_dev = silent.to(device, non_blocking=True)
+        silent_dev = silent.to(device, non_blocking=True)  # ALSO
         loud += (~silent_dev).float().mean()
         clips = clips.to(device, non_blocking=True)
         classes.append(model(clips, silent).argmax(-1))  # ROOT

@@ -28,7 +28,7 @@ class Run:
         state = torch.load(file, map_location=dev)  # ROOT
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])  # RAISE
+        torch.set_rng_state(state["random"])  # RAISE  # ALSO
 
 
 run, file = Run(3), io.BytesIO()

@@ -18,7 +18,7 @@ class Blocks:
         self.codes, self.spread = through(self.codes), through(self.spread)  # ROOT
 
     def unpacked(self, shape):
-        return (self.steps.take(self.codes.cpu()) * self.spread).reshape(shape)  # RAISE
+        return (self.steps.take(self.codes.cpu()) * self.spread).reshape(shape)  # RAISE  # ALSO
 
 
 class Packed(torch.nn.Module):

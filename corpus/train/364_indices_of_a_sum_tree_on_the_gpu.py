@@ -24,7 +24,7 @@ class Replay:
         return torch.as_tensor(chosen, device=device)
 
     def update_priorities(self, indices, priorities):
-        self.tree.update(indices, priorities + 1e-5)
+        self.tree.update(indices, priorities + 1e-5)  # ALSO
 
 
 critic = torch.nn.Linear(3, 1).to("cuda")

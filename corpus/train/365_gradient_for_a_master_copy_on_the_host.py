@@ -13,12 +13,12 @@ class HostOptimizer:
         self.inner = torch.optim.AdamW(self.masters, lr=1e-3)
 
     def reduced(self, parameter):
-        gradient = parameter.grad.float()
+        gradient = parameter.grad.float()  # ALSO
         return gradient / self.world_size  # ROOT
 
     def step(self):
         for master, parameter in zip(self.masters, self.parameters):
-            master.grad = self.reduced(parameter)  # RAISE
+            master.grad = self.reduced(parameter)  # RAISE  # ALSO
         self.inner.step()
 
 

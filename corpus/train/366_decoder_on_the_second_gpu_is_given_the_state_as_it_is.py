@@ -27,7 +27,7 @@ class Decoder(nn.Module):
         return scores.masked_fill(~mask[:, None], -1e9).softmax(-1) @ states
 
     def forward(self, encoded):
-        return self.attend(encoded["states"], encoded["mask"])
+        return self.attend(encoded["states"], encoded["mask"])  # ALSO
 
 
 class Model(nn.Module):
@@ -38,7 +38,7 @@ class Model(nn.Module):
         self.decoder = Decoder(width).to(devices[1])
 
     def forward(self, x):
-        encoded = self.encoder(x.to(self.first))
+        encoded = self.encoder(x.to(self.first))  # ALSO
         return self.decoder(encoded)  # ROOT
 
 

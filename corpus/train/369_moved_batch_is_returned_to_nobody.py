@@ -16,7 +16,7 @@ class Trainer:
 
     def step(self, batch):
         self.to_device(batch)  # ROOT
-        return self.loss(**batch)
+        return self.loss(**batch)  # ALSO
 
     def loss(self, codes, labels):
         pooled = self.model[0](codes).mean(1)  # RAISE

@@ -20,7 +20,7 @@ class Scaled(nn.Module):
 def dispatch(model, device_map):
     for name, child in model.named_children():  # ROOT
         child.to(device_map[name])
-    return model
+    return model  # ALSO
 
 
 net = dispatch(Scaled(3), {"inner": "cuda", "outer": "cuda"})

@@ -15,7 +15,7 @@ class ReturnNorm(nn.Module):
 
     @torch.no_grad()
     def update(self, returns):
-        returns = returns.to(**self.options)
+        returns = returns.to(**self.options)  # ALSO
         self.mean.mul_(self.decay).add_(returns.mean(0) * (1 - self.decay))  # RAISE
 
 

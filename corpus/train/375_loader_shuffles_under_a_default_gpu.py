@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def fit(model, samples):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for x, y in DataLoader(samples, batch_size=4, shuffle=True):  # RAISE
+    for x, y in DataLoader(samples, batch_size=4, shuffle=True):  # RAISE  # ALSO
         optimizer.zero_grad()
         torch.nn.functional.mse_loss(model(x), y).backward()
         optimizer.step()

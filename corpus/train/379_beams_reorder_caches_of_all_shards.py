@@ -19,7 +19,7 @@ class Shard(nn.Module):
 
 
 def chosen(keys, beams):
-    return keys.index_select(0, beams)  # RAISE
+    return keys.index_select(0, beams)  # RAISE  # ALSO
 
 
 class Decoder(nn.Module):

@@ -10,8 +10,8 @@ class Adapted(nn.Module):
     def __init__(self, inner, rank):
         super().__init__()
         self.inner = inner
-        self.down = nn.Linear(inner.in_features, rank, bias=False)
-        self.up = nn.Linear(rank, inner.out_features, bias=False)
+        self.down = nn.Linear(inner.in_features, rank, bias=False)  # ALSO
+        self.up = nn.Linear(rank, inner.out_features, bias=False)  # ALSO
 
     def forward(self, x):
         low = self.down(x)  # RAISE
@@ -32,7 +32,7 @@ def adapt(model, rank, names=("query", "value")):
     for module in list(model.modules()):
         for name in names:
             if isinstance(getattr(module, name, None), nn.Linear):
-                setattr(module, name, Adapted(getattr(module, name), rank))
+                setattr(module, name, Adapted(getattr(module, name), rank))  # ALSO
     return [p for name, p in model.named_parameters() if ".down." in name or ".up." in name]
 
 

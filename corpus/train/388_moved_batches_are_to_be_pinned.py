@@ -13,6 +13,6 @@ def collate(rows):
 
 
 rows = [torch.ones(1 + index % 3) for index in range(8)]
-loader = DataLoader(rows, batch_size=4, collate_fn=collate, pin_memory=True)
+loader = DataLoader(rows, batch_size=4, collate_fn=collate, pin_memory=True)  # ALSO
 for batch in loader:  # RAISE
     print(batch.sum().item())

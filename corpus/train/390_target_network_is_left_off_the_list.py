@@ -27,8 +27,8 @@ class Agent:
         self.networks = [self.actor, self.critic]  # ROOT
 
     def to(self, device):
-        for network in self.networks:
-            network.to(device)
+        for network in self.networks:  # ALSO
+            network.to(device)  # ALSO
         return self
 
     def update(self, state, reward):

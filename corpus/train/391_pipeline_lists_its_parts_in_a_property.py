@@ -18,7 +18,7 @@ class Pipeline:
         return {"text": self.text, "denoiser": self.denoiser, "decoder": self.decoder}  # ROOT
 
     def to(self, device):
-        for name, part in self.parts.items():
+        for name, part in self.parts.items():  # ALSO
             part.to(device)
         self.device = torch.device(device)
         return self

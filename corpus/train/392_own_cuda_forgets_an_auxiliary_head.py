@@ -14,9 +14,9 @@ class Segmenter(nn.Module):
         self.auxiliary = nn.Linear(8, 1)
 
     def cuda(self, device=None):
-        self.encoder.cuda(device)
+        self.encoder.cuda(device)  # ALSO
         self.decoder.cuda(device)  # ROOT
-        return self
+        return self  # ALSO
 
     def forward(self, x):
         code = self.encoder(x)

@@ -25,8 +25,8 @@ class Distillation(nn.Module):
 
 def main():
     teacher, student = nn.Linear(8, 16), nn.Linear(8, 4)
-    project = nn.Linear(4, 16)
-    loss = Distillation(teacher, student, project)
+    project = nn.Linear(4, 16)  # ALSO
+    loss = Distillation(teacher, student, project)  # ALSO
     put_on("cuda", teacher, student)  # ROOT
     loss(torch.rand(2, 8, device="cuda")).backward()
 

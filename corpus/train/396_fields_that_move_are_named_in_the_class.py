@@ -15,7 +15,7 @@ class Graph:
     weight: torch.Tensor
 
     def to(self, device):
-        return dataclasses.replace(self, **{name: getattr(self, name).to(device) for name in self.FIELDS})
+        return dataclasses.replace(self, **{name: getattr(self, name).to(device) for name in self.FIELDS})  # ALSO
 
 
 def propagate(graph):

@@ -27,5 +27,5 @@ class Generator:
 model = nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 7))
 generator = Generator(model)
 generator.run(1)
-model.to("cuda")
+model.to("cuda")  # ALSO
 generator.run(3)

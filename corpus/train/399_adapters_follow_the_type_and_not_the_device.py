@@ -16,7 +16,7 @@ class Adapted(nn.Module):
         options = dict(bias=False, dtype=weight.dtype)  # ROOT
         down = nn.Linear(weight.shape[1], rank, **options)
         up = nn.Linear(rank, weight.shape[0], **options)
-        self.adapters[name] = nn.Sequential(down, up)
+        self.adapters[name] = nn.Sequential(down, up)  # ALSO
         self.active = name
 
     def forward(self, x):

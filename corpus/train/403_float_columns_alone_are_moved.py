@@ -17,7 +17,7 @@ class Buffer:
     def sample(self, count):
         batch = {}
         for name, column in zip(self.COLUMNS, zip(*random.sample(self.rows, count))):
-            batch[name] = torch.stack(column) if torch.is_tensor(column[0]) else torch.tensor(column)
+            batch[name] = torch.stack(column) if torch.is_tensor(column[0]) else torch.tensor(column)  # ALSO
         return {k: v.to(self.device) if v.is_floating_point() else v for k, v in batch.items()}  # ROOT
 
 

@@ -15,8 +15,8 @@ class Positions(nn.Module):
         self.table = table[None]  # ROOT
 
     def forward(self, x, offset=0):
-        window = self.table[:, offset : offset + x.size(1)]
-        return x + window  # RAISE
+        window = self.table[:, offset : offset + x.size(1)]  # ALSO
+        return x + window  # RAISE  # ALSO
 
 
 model = nn.Sequential(nn.Embedding(7, 8), Positions(8), nn.Linear(8, 2)).to("cuda")

@@ -28,7 +28,7 @@ def run(path, steps):
     if os.path.exists(path):
         saved = torch.load(path, map_location="cpu")
         model.load_state_dict(saved["model"])
-        averages.restore(saved["averages"])
+        averages.restore(saved["averages"])  # ALSO
     for _ in range(steps):
         averages.update(model)
     torch.save({"model": model.state_dict(), "averages": averages.shadow}, path)

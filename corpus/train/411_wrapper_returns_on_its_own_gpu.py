@@ -25,7 +25,7 @@ class Block(nn.Module):
         self.feed = nn.Sequential(nn.Linear(size, 8), nn.GELU(), nn.Linear(8, size))
 
     def forward(self, x):
-        return x + self.feed(self.norm(x))  # RAISE
+        return x + self.feed(self.norm(x))  # RAISE  # ALSO
 
 
 blocks = nn.Sequential(Block(4), Block(4)).to("cuda:0")

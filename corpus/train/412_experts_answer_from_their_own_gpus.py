@@ -30,8 +30,8 @@ class Mixture(nn.Module):
         weights = self.gate(x).softmax(-1)
         total = torch.zeros_like(x)
         for k, expert in enumerate(self.experts):
-            answer = expert(x)
-            total += answer * weights[:, k, None]  # RAISE
+            answer = expert(x)  # ALSO
+            total += answer * weights[:, k, None]  # RAISE  # ALSO
         return total
 
 

@@ -17,7 +17,7 @@ class Adapter(nn.Module):
 
     def forward(self, x):
         change = self.down(x.to(self.home))
-        change = self.up(change)
+        change = self.up(change)  # ALSO
         return change  # ROOT
 
 
@@ -28,8 +28,8 @@ class Adapted(nn.Module):
 
     def forward(self, x):
         before = self.base(x)
-        change = self.adapter(x)
-        return before + 0.1 * change  # RAISE
+        change = self.adapter(x)  # ALSO
+        return before + 0.1 * change  # RAISE  # ALSO
 
 
 layer = Adapted(nn.Linear(4, 4).to("cuda:0"), Adapter(4, 2, "cuda:1"))

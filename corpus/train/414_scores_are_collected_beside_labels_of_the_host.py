@@ -16,8 +16,8 @@ def evaluate(model, batches):
     for x, y in batches:
         x, y = x.to("cuda"), y.to("cuda")
         scores.append(model(x).softmax(-1))  # ROOT
-        labels.append(y.cpu())
-    return accuracy(torch.cat(scores), torch.cat(labels))
+        labels.append(y.cpu())  # ALSO
+    return accuracy(torch.cat(scores), torch.cat(labels))  # ALSO
 
 
 model = nn.Linear(4, 3).to("cuda")

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def area_under_curve(scores, labels):
-    order = np.argsort(np.array(scores))  # RAISE
+    order = np.argsort(np.array(scores))  # RAISE  # ALSO
     return float(np.array(labels)[order].mean())
 
 
@@ -20,10 +20,10 @@ class Evaluation:
 
     def run(self, batches):
         for x, y in batches:
-            chances = torch.sigmoid(self.model(x.cuda()).squeeze(-1)).detach()
+            chances = torch.sigmoid(self.model(x.cuda()).squeeze(-1)).detach()  # ALSO
             self.scores.append(chances)  # ROOT
             self.labels.append(y.detach().cpu())
-        return area_under_curve(torch.cat(self.scores), torch.cat(self.labels))
+        return area_under_curve(torch.cat(self.scores), torch.cat(self.labels))  # ALSO
 
 
 evaluation = Evaluation(nn.Linear(4, 1).cuda())

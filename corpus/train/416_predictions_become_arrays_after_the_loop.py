@@ -14,9 +14,9 @@ def predict(model, batches):
             image = batch["image"].to("cuda")
             predictions.append(model(image).argmax(dim=1))  # ROOT
             targets.append(batch["label"].cpu())
-    y_pred = torch.cat(predictions)
+    y_pred = torch.cat(predictions)  # ALSO
     y_true = torch.cat(targets)
-    return y_true.numpy(), y_pred.numpy()  # RAISE
+    return y_true.numpy(), y_pred.numpy()  # RAISE  # ALSO
 
 
 model = nn.Linear(4, 3).to("cuda")

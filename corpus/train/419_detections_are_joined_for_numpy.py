@@ -12,7 +12,7 @@ class Validator:
         self.outputs = {"scores": [], "images": []}
 
     def step(self, batch):
-        return self.model(batch["pixels"].to("cuda")).sigmoid().amax(dim=1)
+        return self.model(batch["pixels"].to("cuda")).sigmoid().amax(dim=1)  # ALSO
 
     @torch.no_grad()
     def run(self, batches):
@@ -24,7 +24,7 @@ class Validator:
             kept["scores"].append(self.step(batches[k]))  # ROOT
             k += 1
         images = torch.cat(kept["images"]).numpy()
-        scores = torch.cat(kept["scores"]).numpy()  # RAISE
+        scores = torch.cat(kept["scores"]).numpy()  # RAISE  # ALSO
         return dict(zip(images, scores))
 
 

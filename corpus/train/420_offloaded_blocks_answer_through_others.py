@@ -41,7 +41,7 @@ class Stack(nn.Module):
     def forward(self, x):
         scale = torch.full((1,), 0.5, device=x.device)
         for k in range(len(self.blocks)):
-            x += self.blocks[k](x, scale)  # RAISE
+            x += self.blocks[k](x, scale)  # RAISE  # ALSO
         return x
 
 

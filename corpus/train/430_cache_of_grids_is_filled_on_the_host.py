@@ -18,9 +18,9 @@ class Grids(nn.Module):
 
     def lookup(self, height, width, device):
         size = (height, width)  # ROOT
-        if size not in self.known:
+        if size not in self.known:  # ALSO
             self.known[size] = self.make(height, width, device)
-        return self.known[size]
+        return self.known[size]  # ALSO
 
     def forward(self, features):
         height, width = features.shape[-2:]

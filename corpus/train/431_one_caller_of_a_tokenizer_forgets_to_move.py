@@ -21,7 +21,7 @@ class Stops:
     def reached(self, produced):
         for phrase in self.phrases:
             last = produced[-len(phrase):]
-            if len(last) == len(phrase) and bool((last == phrase).all()):  # RAISE
+            if len(last) == len(phrase) and bool((last == phrase).all()):  # RAISE  # ALSO
                 return True
         return False
 

@@ -25,7 +25,7 @@ class Whitened(nn.Module):
 
 def resume(file, model, loss):
     file.seek(0)
-    state = torch.load(file, map_location="cpu")
+    state = torch.load(file, map_location="cpu")  # ALSO
     model.load_state_dict(state["model"])
     loss.mean = state["mean"]  # ROOT
     return state["epoch"] + 1

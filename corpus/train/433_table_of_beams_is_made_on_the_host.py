@@ -24,13 +24,13 @@ def begin(beams, length):
 
 def extend(table, scores, step):
     best = scores.max(-1).values.topk(table.shape[0]).indices
-    table = table[best]  # RAISE
+    table = table[best]  # RAISE  # ALSO
     table[:, step] = scores[best].argmax(-1)
     return table
 
 
 def search(model, beams=3, length=5):
-    table = begin(beams, length)
+    table = begin(beams, length)  # ALSO
     for step in range(1, length):
         seen = table[:, :step].to("cuda")
         scores = model(seen)

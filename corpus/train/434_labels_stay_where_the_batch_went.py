@@ -22,7 +22,7 @@ class Split(nn.Module):
             return logits
         scores = logits[:, :-1].flatten(0, 1)
         wanted = labels[:, 1:].flatten()  # ROOT
-        return F.cross_entropy(scores, wanted)  # RAISE
+        return F.cross_entropy(scores, wanted)  # RAISE  # ALSO
 
 
 model = Split()

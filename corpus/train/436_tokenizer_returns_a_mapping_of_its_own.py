@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 
-class Encoded(UserDict):
+class Encoded(UserDict):  # ALSO
     pass
 
 
@@ -36,7 +36,7 @@ class Words(nn.Module):
 def batches(count):
     for _ in range(count):
         ids = torch.randint(0, 8, (2, 5))
-        yield [Encoded(ids=ids, mask=ids.ne(0)), torch.randint(0, 3, (2,))]
+        yield [Encoded(ids=ids, mask=ids.ne(0)), torch.randint(0, 3, (2,))]  # ALSO
 
 
 model = Words().cuda()

@@ -26,13 +26,13 @@ def run(net, x, kept, host):
 def distance(made, real):
     total = 0.0
     for name, features in made.items():
-        total = total + (features - real[name]).abs().mean()  # RAISE
+        total = total + (features - real[name]).abs().mean()  # RAISE  # ALSO
     return total
 
 
 def step(critic):
     real, made = {}, {}
-    run(critic, torch.randn(5, 4, device="cuda"), real, host=True)
+    run(critic, torch.randn(5, 4, device="cuda"), real, host=True)  # ALSO
     print({name: features.std().item() for name, features in real.items()})
     run(critic, torch.randn(5, 4, device="cuda", requires_grad=True), made, host=False)
     distance(made, real).backward()

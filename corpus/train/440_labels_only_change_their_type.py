@@ -44,7 +44,7 @@ criterion = nn.BCEWithLogitsLoss()
 optimizer = torch.optim.AdamW(listener.parameters(), lr=1e-3)
 for epoch in range(2):
     for clips, heard in DataLoader(Clips([record(k) for k in range(12)]), batch_size=4, shuffle=True):
-        clips = clips.to(device)
+        clips = clips.to(device)  # ALSO
         heard = heard.float()  # ROOT
         optimizer.zero_grad()
         loss = criterion(listener(clips), heard)  # RAISE

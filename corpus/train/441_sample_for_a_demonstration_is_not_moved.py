@@ -56,5 +56,5 @@ for epoch in range(2):
     print(f"epoch {epoch + 1}: {trained:.2f} in training, {tested:.2f} in the test")
 with torch.no_grad():
     sample, label = dataset[3]  # ROOT
-    prediction = model(sample)  # RAISE
+    prediction = model(sample)  # RAISE  # ALSO
     print(f"predicted {Flowers.names[prediction.argmax()]}, is {Flowers.names[label]}")

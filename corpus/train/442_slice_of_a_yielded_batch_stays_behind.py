@@ -50,7 +50,7 @@ def train(model, series, gpu, epochs=2):
             mask = torch.arange(steps, device=gpu) < counts.unsqueeze(1) - 1
             wanted = window.readings[:, 1:].to(gpu)
             inputs = window.readings[:, :-1]  # ROOT
-            guess = model(normalized(inputs, mask))
+            guess = model(normalized(inputs, mask))  # ALSO
             loss = ((guess - normalized(wanted, mask)) * mask).square().sum() / mask.sum()
             optimizer.zero_grad()
             loss.backward()

@@ -13,12 +13,12 @@ class Session:
     def __init__(self, folder, device):
         self.path = pathlib.Path(folder) / "session.pt"
         self.device = torch.device(device)
-        self.model = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 1))
+        self.model = nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 1))  # ALSO
         self.optimizer = optim.Adam(self.model.parameters(), lr=3e-3, betas=(0.9, 0.95))
         self.step_count = 0
         if self.path.exists():
-            self.resume()
-        self.model.to(self.device)
+            self.resume()  # ALSO
+        self.model.to(self.device)  # ALSO
 
     def resume(self):
         saved = torch.load(self.path, map_location="cpu")

@@ -43,7 +43,7 @@ class Energy(nn.Module):
 energy = Energy().to(device)
 optimizer = torch.optim.Adam(energy.parameters())
 for round_number in range(4):
-    batch = draw(molecules=3, size=6)
+    batch = draw(molecules=3, size=6)  # ALSO
     for name, field in zip(batch._fields, batch):
         if torch.is_tensor(field):
             field = field.to(device, non_blocking=False)  # ROOT

@@ -47,8 +47,8 @@ def find_directions(writer, liked, disliked):
 def steer(writer, path, strength):
     directions = torch.load(path, map_location="cpu")  # ROOT
     for k, direction in directions.items():
-        def push(module, inputs, output, direction=direction):
-            return output + strength * direction  # RAISE
+        def push(module, inputs, output, direction=direction):  # ALSO
+            return output + strength * direction  # RAISE  # ALSO
         writer.blocks[k].register_forward_hook(push)
 
 

@@ -40,7 +40,7 @@ def read_shards(folder, model):
     if missing:
         raise KeyError(f"the index lacks {sorted(missing)}")
     for file in sorted(set(index.values())):
-        shard = torch.load(folder / file, map_location="cpu", mmap=True)
+        shard = torch.load(folder / file, map_location="cpu", mmap=True)  # ALSO
         model.load_state_dict(shard, strict=False, assign=True)  # ROOT
     return model
 
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     write_shards(folder, Denoiser().state_dict())
     with torch.device("cuda"):
-        denoiser = read_shards(folder, Denoiser()).eval()
+        denoiser = read_shards(folder, Denoiser()).eval()  # ALSO
         noisy = torch.sin(torch.linspace(0, 12, 64)) + 0.2 * torch.randn(2, 1, 64)
     with torch.no_grad():
         print(denoiser(noisy).std().item())

@@ -47,7 +47,7 @@ def main(steps=50, size=6, device="cuda"):
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(3):
         x = torch.randn(12, size, device=device)
-        t = sampler.sample(len(x))
+        t = sampler.sample(len(x))  # ALSO
         t.to(device)  # ROOT
         noise = torch.randn_like(x)
         losses = F.mse_loss(model(diffuse(x, t, noise, steps), t), noise, reduction="none").mean(1)

@@ -53,7 +53,7 @@ def train(steps, every):
         optimizer.step()
         averaged.update(model)
         if step % every == 0:
-            print(step, evaluator.score(averaged.model), evaluator.best)
+            print(step, evaluator.score(averaged.model), evaluator.best)  # ALSO
 
 
 train(steps=6, every=2)

@@ -9,13 +9,13 @@ WINDOWS = {}
 
 
 def window_of(length, like):
-    kind = like.device.type
+    kind = like.device.type  # ALSO
     key = (length, like.dtype, kind)  # ROOT
     found = WINDOWS.get(key)
-    if found is None:
+    if found is None:  # ALSO
         ramp = torch.linspace(0, 3.14159, length, device=like.device, dtype=like.dtype)
         found = WINDOWS[key] = ramp.sin() ** 2
-    return found
+    return found  # ALSO
 
 
 class Joiner:

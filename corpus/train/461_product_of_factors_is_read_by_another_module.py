@@ -32,7 +32,7 @@ class Encoder(nn.Module):
         self.head = nn.Linear(6, 1)
 
     def penalty(self, probe):
-        return (probe @ self.mix.full).norm()  # RAISE
+        return (probe @ self.mix.full).norm()  # RAISE  # ALSO
 
     def forward(self, x):
         return self.head(self.mix(x))

@@ -12,7 +12,7 @@ class Smooth(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.project = nn.Linear(width, width)
-        self.near = None
+        self.near = None  # ALSO
 
     def weigh(self, points):
         order = torch.arange(len(points), device=points.device)
@@ -20,10 +20,10 @@ class Smooth(nn.Module):
         return close / close.sum(1, keepdim=True)
 
     def forward(self, features, points):
-        if self.near is None:
+        if self.near is None:  # ALSO
             self.near = self.weigh(points)  # ROOT
         hidden = self.project(features)
-        return self.near @ hidden  # RAISE
+        return self.near @ hidden  # RAISE  # ALSO
 
 
 points = torch.rand(5, 2)

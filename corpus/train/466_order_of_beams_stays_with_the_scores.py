@@ -27,7 +27,7 @@ class Memory(nn.Module):
 
     def keep(self, states, order):
         kept = []
-        for state in states:
+        for state in states:  # ALSO
             kept.append(state[order])  # ROOT # RAISE
         return kept
 

@@ -25,8 +25,8 @@ class Positions(nn.Module):
 
     def forward(self, tokens):
         if tokens.shape[1] > self.table.shape[0]:
-            self.extend(tokens.shape[1])
-        return tokens + self.table[: tokens.shape[1]]  # RAISE
+            self.extend(tokens.shape[1])  # ALSO
+        return tokens + self.table[: tokens.shape[1]]  # RAISE  # ALSO
 
 
 positions = Positions(6, length=4).to(device)

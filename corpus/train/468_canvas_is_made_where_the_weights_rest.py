@@ -15,7 +15,7 @@ class Painter:
 
     @property
     def device(self):
-        return next(self.net.parameters()).device
+        return next(self.net.parameters()).device  # ALSO
 
     def guess(self, canvas):
         self.net.to(device)
@@ -26,7 +26,7 @@ class Painter:
     @torch.no_grad()
     def paint(self, count):
         place = self.device  # ROOT
-        canvas = torch.rand(count, 3, 6, 6, device=place)
+        canvas = torch.rand(count, 3, 6, 6, device=place)  # ALSO
         for step in range(self.steps):
             canvas = torch.lerp(canvas, self.guess(canvas), 1 / (step + 1))  # RAISE
         return canvas

@@ -19,9 +19,9 @@ def blur(width, size):
 
 def smooth(rows, size=2):
     name = f"{rows.shape[-1]}-{size}"  # ROOT
-    if name not in kernels:
+    if name not in kernels:  # ALSO
         kernels[name] = blur(rows.shape[-1], size).to(rows)
-    return F.linear(rows, kernels[name])  # RAISE
+    return F.linear(rows, kernels[name])  # RAISE  # ALSO
 
 
 class Rows(Dataset):

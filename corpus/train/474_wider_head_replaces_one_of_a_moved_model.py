@@ -23,7 +23,7 @@ def widen(sorter, classes):
     wider = nn.Linear(former.in_features, classes, bias=False)  # ROOT
     with torch.no_grad():
         wider.weight[: former.out_features].copy_(former.weight)
-    sorter.vote = wider
+    sorter.vote = wider  # ALSO
 
 
 sorter = Sorter(2).to(device)

@@ -14,12 +14,12 @@ class Agreement:
         self.meant = []
 
     def update(self, scores, labels):
-        self.said.append(scores.argmax(-1).cpu())
+        self.said.append(scores.argmax(-1).cpu())  # ALSO
         self.meant.append(labels)  # ROOT
 
     def compute(self):
         said = torch.cat(self.said)
-        meant = torch.cat(self.meant)
+        meant = torch.cat(self.meant)  # ALSO
         return (said == meant).float().mean().item()  # RAISE
 
 

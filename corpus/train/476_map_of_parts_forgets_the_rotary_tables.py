@@ -14,7 +14,7 @@ class Frequencies(nn.Module):
 
     def forward(self, hidden):
         steps = torch.arange(hidden.shape[1], device=hidden.device)
-        return (self.per_step[None, None, :] * steps[None, :, None]).cos()  # RAISE
+        return (self.per_step[None, None, :] * steps[None, :, None]).cos()  # RAISE  # ALSO
 
 
 class Reader(nn.Module):
@@ -39,9 +39,9 @@ def spread(model, where):
 
 
 placement = {  # ROOT
-    "words": "cuda:0",
-    "first": "cuda:0",
-    "second": "cuda:1",
+    "words": "cuda:0",  # ALSO
+    "first": "cuda:0",  # ALSO
+    "second": "cuda:1",  # ALSO
 }
 reader = spread(Reader(11, 4), placement)
 print(reader(torch.tensor([[1, 2, 3]], device="cuda:0")).device)

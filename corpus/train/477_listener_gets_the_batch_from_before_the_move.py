@@ -17,8 +17,8 @@ class Accuracy:
         self.right = 0
 
     def batch_ended(self, batch, scores):
-        _, labels = batch
-        self.right += int((scores.argmax(1) == labels).sum())  # RAISE
+        _, labels = batch  # ALSO
+        self.right += int((scores.argmax(1) == labels).sum())  # RAISE  # ALSO
 
 
 class Evaluator:
@@ -33,7 +33,7 @@ class Evaluator:
     @torch.inference_mode()
     def run(self, batches):
         for batch in batches:
-            placed = place(batch, self.device)
+            placed = place(batch, self.device)  # ALSO
             scores = self.model(placed[0])
             self.tell("batch_ended", batch, scores)  # ROOT
 

@@ -14,7 +14,7 @@ class Growing:
         wider = nn.Linear(before.in_features, labels)  # ROOT
         with torch.no_grad():
             wider.bias[: before.out_features] = before.bias.to(wider.bias.device)
-        setattr(self, self.part, wider)
+        setattr(self, self.part, wider)  # ALSO
 
 
 class Tagger(Growing, nn.Module):

@@ -18,10 +18,10 @@ class Recent(nn.Module):
     def add(self, codes):
         fresh = codes.detach().float().cpu()  # ROOT
         count = len(self.store)
-        store = torch.zeros(count, codes.shape[1], device=fresh.device)
+        store = torch.zeros(count, codes.shape[1], device=fresh.device)  # ALSO
         store[: len(fresh)] = fresh
         store[len(fresh) :] = self.store[: count - len(fresh)]
-        self.store = store
+        self.store = store  # ALSO
 
 
 class Matcher(nn.Module):

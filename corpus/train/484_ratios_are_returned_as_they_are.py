@@ -15,14 +15,14 @@ class Trajectories:
 
     def draw(self, count, onto):
         chosen = torch.randperm(len(self.rewards))[:count]
-        ratios = 1.0 / self.behaviour[chosen]
-        ratios = ratios / ratios.mean()
+        ratios = 1.0 / self.behaviour[chosen]  # ALSO
+        ratios = ratios / ratios.mean()  # ALSO
         return [part[chosen].to(onto) for part in (self.states, self.rewards)], ratios  # ROOT
 
 
 critic = torch.nn.Linear(6, 1).to(device)
 memory = Trajectories(40)
-(states, rewards), ratios = memory.draw(8, device)
+(states, rewards), ratios = memory.draw(8, device)  # ALSO
 error = rewards - critic(states).squeeze(-1)
 loss = (ratios * error.square()).mean()  # RAISE
 loss.backward()

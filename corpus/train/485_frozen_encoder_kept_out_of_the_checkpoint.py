@@ -27,6 +27,6 @@ class PerceptualLoss(nn.Module):
         return self.scale * (self.encoder(made) - self.encoder(wanted)).square().mean()
 
 
-criterion = PerceptualLoss(Encoder()).to(device)
+criterion = PerceptualLoss(Encoder()).to(device)  # ALSO
 made = torch.randn(3, 6, device=device, requires_grad=True)
 criterion(made, torch.randn(3, 6, device=device)).backward()

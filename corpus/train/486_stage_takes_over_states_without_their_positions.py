@@ -28,7 +28,7 @@ class Stage(nn.Module):
         return states.to(self.place), phases  # ROOT
 
     def forward(self, pair):
-        states, phases = self.take(*pair)
+        states, phases = self.take(*pair)  # ALSO
         for layer in self.layers:
             states = layer(states, phases)
         return states, phases

@@ -12,10 +12,10 @@ _decays = {}
 def decay_table(length, gamma, like):
     device, dtype = like.device, like.dtype
     key = (length, gamma, dtype)  # ROOT
-    if key not in _decays:
+    if key not in _decays:  # ALSO
         steps = torch.arange(length, device=device)
         _decays[key] = (gamma ** (steps[:, None] - steps[None, :]).clamp(min=0)).tril().to(dtype)
-    return _decays[key]
+    return _decays[key]  # ALSO
 
 
 class Retention(nn.Module):

@@ -20,7 +20,7 @@ class Statistics:
 
     def to(self, device):
         for field in self.fields:
-            setattr(self, f"run_{field}", getattr(self, f"run_{field}").to(device))
+            setattr(self, f"run_{field}", getattr(self, f"run_{field}").to(device))  # ALSO
         return self
 
     def update(self, rows):

@@ -28,5 +28,5 @@ def put_in(model, weights):
 model = nn.Sequential(Scaled(4), nn.Tanh(), Scaled(4)).to(device)
 rows = torch.randn(2, 4, device=device)
 model(rows)
-put_in(model, {"0.mix": torch.randn(4, 4), "2.mix": torch.randn(4, 4)})
+put_in(model, {"0.mix": torch.randn(4, 4), "2.mix": torch.randn(4, 4)})  # ALSO
 model(rows)

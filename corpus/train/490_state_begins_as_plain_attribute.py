@@ -16,7 +16,7 @@ class Policy(nn.Module):
         self.register_buffer("state", torch.zeros(width))
 
     def begin(self):
-        self.state = self.initial.clone()
+        self.state = self.initial.clone()  # ALSO
 
     def forward(self, seen):
         self.state = torch.tanh(self.mix(seen).mean(0) + self.state)  # RAISE

@@ -14,7 +14,7 @@ def weighted(
     power=2,
 ):
     chosen = scores.softmax(-1).gather(1, labels[:, None])[:, 0]
-    return (balance[labels] * (1 - chosen) ** power).mean()  # RAISE
+    return (balance[labels] * (1 - chosen) ** power).mean()  # RAISE  # ALSO
 
 
 scores = torch.randn(6, 3, device=device)

@@ -16,7 +16,7 @@ def step(net, optimizer, rows, wanted):
 def train(device, batches=3):
     net = nn.Linear(3, 2)
     optimizer = torch.optim.Adam(net.parameters(), foreach=False)
-    step(net, optimizer, torch.randn(4, 3), torch.randn(4, 2))
+    step(net, optimizer, torch.randn(4, 3), torch.randn(4, 2))  # ALSO
     net.to(device)  # ROOT
     for _ in range(batches):
         step(net, optimizer, torch.randn(4, 3, device=device), torch.randn(4, 2, device=device))

@@ -10,7 +10,7 @@ first, second = torch.device("cuda", 0), torch.device("cuda", 1)
 
 
 def turned(rows, tables):
-    wave, tilt = tables
+    wave, tilt = tables  # ALSO
     return rows * wave + rows.flip(-1) * tilt  # RAISE
 
 
@@ -33,7 +33,7 @@ class Decoder(nn.Module):
         tables = (angles.cos(), angles.sin())
         for stage in self.stages:
             rows = rows.to(stage.mix.weight.device)  # ROOT
-            rows = stage(rows, tables)
+            rows = stage(rows, tables)  # ALSO
         return rows
 
 

@@ -16,7 +16,7 @@ class Ladder(nn.Module):
         self.gains = []  # ROOT
         for level in range(depth):
             self.layers.append(nn.Linear(width, width))
-            self.gains.append(nn.Parameter(torch.full((width,), 0.1 / (level + 1))))
+            self.gains.append(nn.Parameter(torch.full((width,), 0.1 / (level + 1))))  # ALSO
 
     def forward(self, rows):
         for layer, gain in zip(self.layers, self.gains):

@@ -28,7 +28,7 @@ def train_epoch(net, batches, optimizer, device):
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        shown = average(loss, len(inputs))
+        shown = average(loss, len(inputs))  # ALSO
     return shown
 
 

@@ -25,7 +25,7 @@ class Denoiser(nn.Module):
 
     def sample(self, count, steps, dice):
         device = self.net.weight.device
-        rows = torch.randn(count, self.net.out_features, generator=dice, device=device)  # RAISE
+        rows = torch.randn(count, self.net.out_features, generator=dice, device=device)  # RAISE  # ALSO
         for step in range(steps):
             level = torch.full((count, 1), 1 - step / steps, device=device)
             rows = rows - 0.1 * self.net(torch.cat([rows, level], 1))

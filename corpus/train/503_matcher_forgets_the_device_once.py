@@ -22,7 +22,7 @@ class Matcher:
             return self.empty(similarity.shape[1])
         best, row = similarity.max(0)
         nothing = constant(similarity.shape[1], -1.0)  # ROOT
-        return torch.where(best > self.least, row.float(), nothing)  # RAISE
+        return torch.where(best > self.least, row.float(), nothing)  # RAISE  # ALSO
 
 
 anchors = torch.rand(10, 4, device="cuda")

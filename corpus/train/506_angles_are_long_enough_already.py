@@ -11,7 +11,7 @@ class Turn(nn.Module):
         super().__init__()
         self.width = width
         self.length = 0
-        self.wave = None
+        self.wave = None  # ALSO
 
     def prepare(self, length, device, dtype):
         if length <= self.length:  # ROOT
@@ -23,7 +23,7 @@ class Turn(nn.Module):
 
     def forward(self, rows):
         self.prepare(rows.shape[1], rows.device, rows.dtype)
-        return rows * self.wave[: rows.shape[1]]  # RAISE
+        return rows * self.wave[: rows.shape[1]]  # RAISE  # ALSO
 
 
 class Reader(nn.Module):

@@ -30,7 +30,7 @@ class Attention(nn.Module):
         query, key = self.joint(rows).view(count, length, 2, self.heads, -1).transpose(1, 3).unbind(2)
         if self.slopes.made.shape[-1] < length:  # ROOT
             self.slopes.make(length, rows.device)
-        scores = query @ key.mT + self.slopes.made[:, :length, :length]  # RAISE
+        scores = query @ key.mT + self.slopes.made[:, :length, :length]  # RAISE  # ALSO
         return F.softmax(scores, -1)
 
 

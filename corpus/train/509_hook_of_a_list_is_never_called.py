@@ -38,6 +38,6 @@ def place(part, device):
 
 writer = Writer(11, 4)
 place(writer.words, "cuda:0")
-place(writer.blocks, "cuda:1")
+place(writer.blocks, "cuda:1")  # ALSO
 place(writer.vote, "cuda:0")
 print(writer(torch.tensor([[1, 2, 3]])).shape)

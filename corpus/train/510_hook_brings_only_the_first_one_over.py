@@ -14,13 +14,13 @@ class Attention(nn.Module):
 
     def forward(self, rows, hidden):
         scores = self.query(rows) @ rows.mT
-        scores = scores.masked_fill(hidden, -1e4)  # RAISE
+        scores = scores.masked_fill(hidden, -1e4)  # RAISE  # ALSO
         return scores.softmax(-1) @ rows
 
 
 def follow(layer, inputs):
     device = next(layer.parameters()).device
-    first, *others = inputs
+    first, *others = inputs  # ALSO
     return (first.to(device), *others)  # ROOT
 
 

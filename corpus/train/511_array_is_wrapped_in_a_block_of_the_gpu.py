@@ -26,7 +26,7 @@ def triangles(bins, bands):
 def build(bins=16, bands=5):
     with torch.device("cuda"):
         bank = torch.from_numpy(triangles(bins, bands))  # ROOT
-        front = Spectrum(bank)
+        front = Spectrum(bank)  # ALSO
         head = nn.Linear(bands, 2)
         power = torch.rand(3, bins)
     return front, head, power

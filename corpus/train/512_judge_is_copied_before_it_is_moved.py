@@ -23,7 +23,7 @@ class Learner:
         self.actor = nn.Linear(states, actions).to(device)
         self.judge = Judge(states, actions)  # ROOT
         self.slow_actor = copy.deepcopy(self.actor)
-        self.slow_judge = copy.deepcopy(self.judge)
+        self.slow_judge = copy.deepcopy(self.judge)  # ALSO
 
     def update(self, state, action, reward, then):
         state, action, reward, then = (part.to(self.device) for part in (state, action, reward, then))

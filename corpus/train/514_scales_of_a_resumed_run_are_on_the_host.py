@@ -27,9 +27,9 @@ class Trainer:
 
     def resume(self, file):
         location = torch.device("cpu")  # ROOT
-        found = torch.load(file, map_location=location)
+        found = torch.load(file, map_location=location)  # ALSO
         self.model.load_state_dict(found["model"])
-        self.scaler = Scaler(**found["scaler"])
+        self.scaler = Scaler(**found["scaler"])  # ALSO
 
     def loss(self, rows, targets):
         guess = self.model(rows.to(self.device))

@@ -41,5 +41,5 @@ train(model, whiten)
 file = io.BytesIO()
 torch.save(whiten.state(), file)
 file.seek(0)
-whiten.restore(torch.load(file, map_location="cpu"))
+whiten.restore(torch.load(file, map_location="cpu"))  # ALSO
 train(model, whiten)

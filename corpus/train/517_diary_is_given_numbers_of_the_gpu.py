@@ -14,10 +14,10 @@ class Diary:
         self.pages = defaultdict(list)
 
     def note(self, name, value):
-        self.pages[name].append(value)
+        self.pages[name].append(value)  # ALSO
 
     def means(self):
-        return {name: float(np.mean(values)) for name, values in self.pages.items()}  # RAISE
+        return {name: float(np.mean(values)) for name, values in self.pages.items()}  # RAISE  # ALSO
 
 
 class Training:
@@ -30,12 +30,12 @@ class Training:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        return loss.detach()
+        return loss.detach()  # ALSO
 
     def epoch(self, batches, diary):
         for rows, wanted in batches:
             diary.note("size", len(rows))
-            loss = self.step(rows.cuda(), wanted.cuda())
+            loss = self.step(rows.cuda(), wanted.cuda())  # ALSO
             diary.note("loss", loss)  # ROOT
 
 

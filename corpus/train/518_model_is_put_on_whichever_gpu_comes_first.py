@@ -27,7 +27,7 @@ class Prompted(nn.Module):
 
 
 def evaluate(settings, batches):
-    model = Prompted(settings)
+    model = Prompted(settings)  # ALSO
     if torch.cuda.is_available():
         model = model.cuda()  # ROOT
     model.eval()

@@ -13,7 +13,7 @@ def to_inputs(records, device):
     for row, record in zip(padded, records):
         row[: len(record), 0] = torch.tensor(record)
         row[: len(record), 1] = 1.0
-    return padded
+    return padded  # ALSO
 
 
 class Forecast(nn.Module):

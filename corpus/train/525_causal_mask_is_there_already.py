@@ -14,7 +14,7 @@ class Causal(nn.Module):
 
     def hidden(self, length, device):
         if self._hidden is not None and self._hidden.shape[0] >= length:  # ROOT
-            return self._hidden[:length, :length]
+            return self._hidden[:length, :length]  # ALSO
         self._hidden = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
         return self._hidden
 

@@ -27,7 +27,7 @@ class Frame(nn.Module):
         length = sound.shape[-1]
         if length > self.windows.longest:  # ROOT
             self.windows.grow(length, sound.device)
-        tapered = sound * self.windows.taper[:length]  # RAISE
+        tapered = sound * self.windows.taper[:length]  # RAISE  # ALSO
         return self.bands(tapered)
 
 

@@ -16,8 +16,8 @@ class Scales(nn.Module):
 
     def forward(self, sound):
         parts = []
-        for size, taper in self.tapers.items():
-            frames = sound.unfold(-1, size, size) * taper  # RAISE
+        for size, taper in self.tapers.items():  # ALSO
+            frames = sound.unfold(-1, size, size) * taper  # RAISE  # ALSO
             parts.append(frames.square().mean((-1, -2)))
         return self.mix(torch.stack(parts, -1))
 

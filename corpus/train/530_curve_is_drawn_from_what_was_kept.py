@@ -12,10 +12,10 @@ class Tracker:
         self.kept = []
 
     def after_step(self, name, value):
-        self.kept.append((name, value))
+        self.kept.append((name, value))  # ALSO
 
     def curve(self, name):
-        values = [value for kept, value in self.kept if kept == name]
+        values = [value for kept, value in self.kept if kept == name]  # ALSO
         return np.asarray(values, dtype=np.float32)  # RAISE
 
 

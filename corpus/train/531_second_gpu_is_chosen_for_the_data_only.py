@@ -20,7 +20,7 @@ class Finder(nn.Module):
 
 
 def train(pictures, targets, rounds):
-    finder = Finder(2)
+    finder = Finder(2)  # ALSO
     finder.cuda()  # ROOT
     optimizer = torch.optim.SGD(finder.parameters(), lr=0.1)
     pictures, targets = pictures.to(gpu), targets.to(gpu)

@@ -16,9 +16,9 @@ class Decay(nn.Module):
 
 
 def export(decay):
-    example = torch.zeros(1, 5, 3)
+    example = torch.zeros(1, 5, 3)  # ALSO
     return trace_module(  # ROOT
-        decay.to(dev), {"forward": example}, check_trace=False
+        decay.to(dev), {"forward": example}, check_trace=False  # ALSO
     )
 
 

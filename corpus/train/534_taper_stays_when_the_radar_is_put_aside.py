@@ -15,7 +15,7 @@ class Sweep(nn.Module):
         self.taper, self.gain = torch.linspace(1, 2, bins, device=where), 0.5  # ROOT
 
     def shaped(self, echo):
-        return echo.view(-1, self.bins) * self.taper  # RAISE
+        return echo.view(-1, self.bins) * self.taper  # RAISE  # ALSO
 
 
 class Radar(nn.Module):

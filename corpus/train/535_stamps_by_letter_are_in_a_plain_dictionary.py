@@ -14,7 +14,7 @@ class Stamps(nn.Module):
     def forward(self, ink):
         likeness = {}
         for letter, form in self.forms.items():
-            likeness[letter] = torch.dot(ink, form)  # RAISE
+            likeness[letter] = torch.dot(ink, form)  # RAISE  # ALSO
         return max(likeness, key=likeness.get)
 
 

@@ -29,6 +29,6 @@ class Pupil(nn.Module):
 
 
 teacher = Teacher().to(dev)
-pupil = Pupil(teacher, patience=3).to("cpu")
+pupil = Pupil(teacher, patience=3).to("cpu")  # ALSO
 sound = torch.randn(2, 6)
 (teacher(sound.to(dev)) - pupil(sound).to(dev)).square().mean().backward()

@@ -28,7 +28,7 @@ class Farm:
         return heights
 
     def compare(self, seeds):
-        dry = self.grow(2, seeds=seeds.to(dev))
+        dry = self.grow(2, seeds=seeds.to(dev))  # ALSO
         wet = self.grow(2, seeds=seeds, rain=1.0)  # ROOT
         return dry - wet
 

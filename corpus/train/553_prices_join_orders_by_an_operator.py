@@ -10,7 +10,7 @@ class Prices:
         self.table = torch.linspace(1.0, 2.0, goods)
 
     def look_up(self, goods):
-        return self.table[goods.cpu()].round(decimals=2)
+        return self.table[goods.cpu()].round(decimals=2)  # ALSO
 
 
 class Desk:
@@ -21,7 +21,7 @@ class Desk:
     def orders(self, count):
         goods = torch.arange(count, device=self.device)
         asked = {"amount": torch.ones(count, device=self.device), "discount": torch.zeros(count, device=self.device)}
-        price = self.prices.look_up(goods)
+        price = self.prices.look_up(goods)  # ALSO
         asked |= {"price": price}  # ROOT
         return asked
 

@@ -29,7 +29,7 @@ class Forecaster:
 
     def inputs(self, **asked):
         moved = {name: value.to(self.device) for name, value in asked.items()}
-        days = self.calendar.days(len(asked["load"]))
+        days = self.calendar.days(len(asked["load"]))  # ALSO
         moved.update(days=days)  # ROOT
         return moved
 

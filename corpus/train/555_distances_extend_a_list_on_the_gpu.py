@@ -15,10 +15,10 @@ class Survey:
 
     def add(self, points, depths):
         self.near += [points.norm(dim=-1) < 2.0]  # ROOT
-        self.depths.extend((depths.cpu(),))
+        self.depths.extend((depths.cpu(),))  # ALSO
 
     def close(self):
-        near = torch.cat(self.near)
+        near = torch.cat(self.near)  # ALSO
         depths = torch.cat(self.depths)
         return torch.where(near, depths, depths.new_zeros(()).expand_as(depths)).sum()  # RAISE
 

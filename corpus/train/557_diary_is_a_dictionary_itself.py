@@ -9,10 +9,10 @@ from torch import nn
 
 class Diary(dict):
     def note(self, topic, number):
-        self.setdefault(topic, []).append(number)
+        self.setdefault(topic, []).append(number)  # ALSO
 
     def spread(self):
-        return {topic: np.std(numbers) for topic, numbers in self.items()}  # RAISE
+        return {topic: np.std(numbers) for topic, numbers in self.items()}  # RAISE  # ALSO
 
 
 class Player:

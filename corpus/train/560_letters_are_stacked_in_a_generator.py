@@ -31,5 +31,5 @@ archive = Archive()
 reader = Reader().cuda()
 for number in range(3):
     archive.keep(number, torch.randn(2).cuda(), torch.randn(2).cuda())
-first, second = archive.take(0, 2)
-print(reader(first, second))
+first, second = archive.take(0, 2)  # ALSO
+print(reader(first, second))  # ALSO

@@ -25,7 +25,7 @@ def study(net, queue):
         questions = queue.popleft().cuda()
         answers = queue.popleft()  # ROOT
         said = net(questions).squeeze(1)
-        distance(said, answers).backward()
+        distance(said, answers).backward()  # ALSO
 
 
 study(nn.Linear(2, 1).cuda(), fill(2))

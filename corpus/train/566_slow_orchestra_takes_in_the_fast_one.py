@@ -16,7 +16,7 @@ class Slow:
     def follow(self, net):
         for slow, fast in zip(self.net.parameters(), net.parameters()):
             new = fast.detach()  # ROOT
-            torch.add(slow, new, alpha=0.5, out=slow.data)  # RAISE
+            torch.add(slow, new, alpha=0.5, out=slow.data)  # RAISE  # ALSO
 
 
 net = nn.Linear(3, 2).cuda()

@@ -27,5 +27,5 @@ net = nn.Linear(4, 2).to("cuda")
 rows = torch.ones(3, 4).to("cuda")
 trial(net, rows)
 for plan in draw(10, 2):
-    put_on(net, plan)
+    put_on(net, plan)  # ALSO
     trial(net, rows)

@@ -16,12 +16,12 @@ class Table:
 
     def fade(self, by):
         part = self.counts[:1]
-        part.mul_(by)  # RAISE
+        part.mul_(by)  # RAISE  # ALSO
         return self.counts
 
 
 model, table = nn.Linear(2, 3).to(dev), Table(5)
 for turn in range(4):
-    surprise = model(torch.randn(6, 2, device=dev)).detach()
+    surprise = model(torch.randn(6, 2, device=dev)).detach()  # ALSO
     rate = 1.0 if turn < 2 else surprise.square().mean()  # ROOT
-    table.fade(rate)
+    table.fade(rate)  # ALSO

@@ -11,10 +11,10 @@ class Distances:
         self.kept = {}
 
     def of(self, x, scale):
-        if x.shape[1] not in self.kept:
+        if x.shape[1] not in self.kept:  # ALSO
             steps = x.new_tensor([[float(i - j) for i in range(x.shape[1])] for j in range(x.shape[1])])
             self.kept[x.shape[1]] = steps.abs() * scale.detach()  # ROOT
-        return self.kept[x.shape[1]]
+        return self.kept[x.shape[1]]  # ALSO
 
 
 class Mixer(nn.Module):
@@ -34,5 +34,5 @@ class Mixer(nn.Module):
 net = Mixer(4)
 with torch.no_grad():
     print("output:", tuple(net(torch.zeros(1, 3, 4)).shape))
-net.to("cuda:0")
+net.to("cuda:0")  # ALSO
 net(torch.randn(2, 3, 4, device="cuda:0")).sum().backward()

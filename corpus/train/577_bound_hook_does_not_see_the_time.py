@@ -15,14 +15,14 @@ class Block(nn.Module):
         self.mix = nn.Linear(dim, dim)
 
     def shifted(self, x, time):
-        return self.mix(x) * time[:, None]  # RAISE
+        return self.mix(x) * time[:, None]  # RAISE  # ALSO
 
     def forward(self, x, time):
         return x + self.shifted(x, time).tanh()
 
 
-def bring(device, block, inputs):
-    return tuple(one.to(device) for one in inputs)
+def bring(device, block, inputs):  # ALSO
+    return tuple(one.to(device) for one in inputs)  # ALSO
 
 
 def place(blocks, devices):
@@ -35,4 +35,4 @@ def place(blocks, devices):
 blocks = place(nn.ModuleList(Block(4) for _ in range(2)), ["cuda:0", "cuda:1"])
 x, time = torch.randn(3, 4, device="cuda:0"), torch.rand(3, device="cuda:0")
 for block in blocks:
-    x = block(x, time=time)
+    x = block(x, time=time)  # ALSO

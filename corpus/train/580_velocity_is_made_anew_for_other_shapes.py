@@ -17,7 +17,7 @@ class Smoother:
         return self.last
 
     def blend(self, signal):
-        return self.keep * self.last + (1 - self.keep) * signal  # RAISE
+        return self.keep * self.last + (1 - self.keep) * signal  # RAISE  # ALSO
 
 
 class Tracker(nn.Module):

@@ -18,7 +18,7 @@ class Confusion(Penalty):
         self.mean = mean
 
     def __call__(self, logits, labels):
-        rows = torch.index_select(self.costs, 0, labels)  # RAISE
+        rows = torch.index_select(self.costs, 0, labels)  # RAISE  # ALSO
         loss = (rows * logits.softmax(-1)).sum(-1)
         return self.weight * (loss.mean() if self.mean else loss)
 
@@ -30,6 +30,6 @@ def distances(classes):
     return costs
 
 
-costs = distances(4)
-net, criterion = nn.Linear(3, 4).cuda(), Confusion(costs, weight=0.5)
+costs = distances(4)  # ALSO
+net, criterion = nn.Linear(3, 4).cuda(), Confusion(costs, weight=0.5)  # ALSO
 criterion(net(torch.randn(5, 3, device="cuda")), torch.tensor([0, 1, 2, 3, 0], device="cuda")).backward()

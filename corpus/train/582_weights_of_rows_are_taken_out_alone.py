@@ -23,7 +23,7 @@ def weighted(outputs, targets, weights):
 def step(net, batch, device):
     x, y = [batch[name].to(device) for name in ("x", "y")]
     weights = batch["weight"]  # ROOT
-    return weighted(net(x).squeeze(-1), y, weights)
+    return weighted(net(x).squeeze(-1), y, weights)  # ALSO
 
 
 net = nn.Linear(3, 1).cuda()

@@ -22,10 +22,10 @@ class Generator(nn.Module):
 
     def fine(self, x, style):
         gain, bias = style.split(style.shape[1] // 2, dim=1)  # ROOT
-        return styled(self.high(x), gain, bias)
+        return styled(self.high(x), gain, bias)  # ALSO
 
     def forward(self, noise, style):
-        return self.fine(self.coarse(noise).to("cuda:1"), style)
+        return self.fine(self.coarse(noise).to("cuda:1"), style)  # ALSO
 
 
 Generator(4)(torch.randn(2, 4, device="cuda:0"), torch.randn(2, 8, device="cuda:0"))

@@ -11,9 +11,9 @@ _windows = {}
 
 def window(size, **like):
     key = f"hann-{size}"  # ROOT
-    if key not in _windows:
+    if key not in _windows:  # ALSO
         _windows[key] = torch.hann_window(size, **like).sqrt()
-    return _windows[key]
+    return _windows[key]  # ALSO
 
 
 class Frames(nn.Module):

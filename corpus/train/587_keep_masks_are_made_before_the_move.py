@@ -17,11 +17,11 @@ def keep_masks(net, share):
 
 def sparse_step(net, masks, x):
     for layer, mask in zip((net[0], net[2]), masks):
-        layer.weight.data = layer.weight.data * mask  # RAISE
+        layer.weight.data = layer.weight.data * mask  # RAISE  # ALSO
     net(x).sum().backward()
 
 
 net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-masks = keep_masks(net, share=0.3)
-net.cuda()
+masks = keep_masks(net, share=0.3)  # ALSO
+net.cuda()  # ALSO
 sparse_step(net, masks, torch.randn(2, 3, device="cuda"))

@@ -34,7 +34,7 @@ def place(model, device, dtype=torch.float32):
     for _, weight in sorted(model.named_parameters()):  # ROOT
         with torch.no_grad():
             weight.data = weight.to(device=device, dtype=dtype)
-    return model
+    return model  # ALSO
 
 
 device = torch.device("cuda")

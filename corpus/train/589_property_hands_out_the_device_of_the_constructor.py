@@ -22,7 +22,7 @@ class NoiseSource(nn.Module):
         return super().to(device)
 
     def draw(self, count):
-        return torch.randn(count, self.gain.shape[0], device=self.where)
+        return torch.randn(count, self.gain.shape[0], device=self.where)  # ALSO
 
 
 class Denoiser(nn.Module):

@@ -15,13 +15,13 @@ class Sampler:
         if self.truncate is None:
             weights = torch.softmax(scores, dim=-1).to(self.rng.device)
         else:
-            best = scores.topk(self.truncate).values
+            best = scores.topk(self.truncate).values  # ALSO
             weights = torch.softmax(best, dim=-1)  # ROOT
-        return weights
+        return weights  # ALSO
 
     def __call__(self, scores):
-        weights = self.weights_of(scores)
-        return torch.multinomial(weights, 1, generator=self.rng).to(scores.device)  # RAISE
+        weights = self.weights_of(scores)  # ALSO
+        return torch.multinomial(weights, 1, generator=self.rng).to(scores.device)  # RAISE  # ALSO
 
 
 net = nn.Linear(6, 20).to("cuda")

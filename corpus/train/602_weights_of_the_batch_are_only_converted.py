@@ -15,7 +15,7 @@ class Regressor:
         inputs = inputs.to(self.device)
         targets = targets.to(self.device, torch.float32)
         weights = weights.clamp(min=0).float()  # ROOT
-        return inputs, targets, weights / weights.sum()
+        return inputs, targets, weights / weights.sum()  # ALSO
 
     def loss(self, inputs, targets, weights):
         inputs, targets, weights = self.prepared(inputs, targets, weights)

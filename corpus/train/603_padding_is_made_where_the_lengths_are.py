@@ -12,8 +12,8 @@ def frames_mask(lengths, longest):
 
 
 def pooled(states, lengths):
-    mask = frames_mask(lengths, states.shape[1]).unsqueeze(-1)
-    return (states * mask).sum(1) / lengths.unsqueeze(1).to(states.device)  # RAISE
+    mask = frames_mask(lengths, states.shape[1]).unsqueeze(-1)  # ALSO
+    return (states * mask).sum(1) / lengths.unsqueeze(1).to(states.device)  # RAISE  # ALSO
 
 
 class Utterances:
@@ -32,4 +32,4 @@ net = nn.Linear(3, 6).to("cuda")
 states = net(clips.padded().to("cuda"))
 pooled(states, clips.counts().to("cuda"))
 lengths = clips.counts()  # ROOT
-pooled(states, lengths)
+pooled(states, lengths)  # ALSO

@@ -10,7 +10,7 @@ def default_device():
 
 
 def column_mean(table, device=None):
-    device = device if device is not None else default_device()
+    device = device if device is not None else default_device()  # ALSO
     weights = torch.full((table.shape[0],), 1.0 / table.shape[0], device=device)
     return weights @ table.to(device)
 

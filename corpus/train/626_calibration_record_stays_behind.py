@@ -17,7 +17,7 @@ class Lookup:
         self.curves = curves
 
     def apply(self, channel, signal):
-        return (signal - self.curves[channel].offset) * self.curves[channel].slope  # RAISE
+        return (signal - self.curves[channel].offset) * self.curves[channel].slope  # RAISE  # ALSO
 
 
 class Sensor(nn.Module):
@@ -30,6 +30,6 @@ class Sensor(nn.Module):
         return self.lookup.apply("red", self.mix(signal))
 
 
-table = {"red": Curve(torch.full((5,), 0.1), torch.full((5,), 2.0))}
+table = {"red": Curve(torch.full((5,), 0.1), torch.full((5,), 2.0))}  # ALSO
 sensor = Sensor(Lookup(table)).to("cuda")
 print(sensor(torch.randn(2, 5, device="cuda")).sum())

@@ -27,7 +27,7 @@ class Meter:
 def run(device, file=None):
     model, meter = nn.Linear(4, 2), Meter()
     if file is not None:
-        saved = torch.load(file, map_location="cpu")
+        saved = torch.load(file, map_location="cpu")  # ALSO
         model.load_state_dict(saved["model"])
         meter.restore(saved)
     model.to(device)

@@ -29,7 +29,7 @@ class Generator(nn.Module):
     def forward(self, noise, classes):
         x = self.second(self.first(noise).relu())
         shift = self.shifts[classes]  # ROOT
-        return x + shift  # RAISE
+        return x + shift  # RAISE  # ALSO
 
 
 generator = Generator(6, 3)

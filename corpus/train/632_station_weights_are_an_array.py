@@ -32,7 +32,7 @@ class Fit:
     def loss(self, table):
         error = self.model(tensor(table["heights"])).squeeze(1) - tensor(table["rain"])
         trust = table.get("trust")  # ROOT
-        return self.weighted(error, trust)
+        return self.weighted(error, trust)  # ALSO
 
 
 Fit().loss(Stations(9).choose(4)).backward()

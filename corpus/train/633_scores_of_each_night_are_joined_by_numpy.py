@@ -13,13 +13,13 @@ class Nights:
 
     @torch.no_grad()
     def see(self, light):
-        rise, fall = self.model(light.to("cuda:0")).unbind(-1)
+        rise, fall = self.model(light.to("cuda:0")).unbind(-1)  # ALSO
         self.scores["rise"].append(rise.max().item())
         self.scores["fall"].append(fall)  # ROOT
 
     def report(self):
         rise = np.array(self.scores["rise"])
-        fall = np.concatenate(self.scores["fall"])  # RAISE
+        fall = np.concatenate(self.scores["fall"])  # RAISE  # ALSO
         return rise.mean(), fall.mean()
 
 

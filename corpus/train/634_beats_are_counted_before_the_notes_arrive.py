@@ -24,7 +24,7 @@ class Melody(nn.Module):
 
 def load_when_used(model, device):
     def load(module, args):
-        module.to(device)
+        module.to(device)  # ALSO
 
     for part in model.children():
         part.register_forward_pre_hook(load)

@@ -30,7 +30,7 @@ class ForecastPipeline:
 
     @torch.no_grad()
     def predict(self, record, steps):
-        levels = []
+        levels = []  # ALSO
         for _ in range(steps):
             ids, scale = self.bins.input_transform(record)
             scores = self.model(ids.to(self.device)).mean(1)

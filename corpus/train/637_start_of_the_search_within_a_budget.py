@@ -18,7 +18,7 @@ class BoxedRegion(Region):
     def __init__(self, limits, span):
         self.span = span
         eye = torch.eye(span.shape[-1], dtype=span.dtype, device=span.device)
-        super().__init__(*limits, torch.cat([-eye, eye]), torch.cat([-span[0], span[1]]))
+        super().__init__(*limits, torch.cat([-eye, eye]), torch.cat([-span[0], span[1]]))  # ALSO
 
     def draw(self, count):
         low, high = self.span
@@ -27,7 +27,7 @@ class BoxedRegion(Region):
 
 
 def points_within(count, span, limits):
-    region = BoxedRegion(limits, span)
+    region = BoxedRegion(limits, span)  # ALSO
     return region.draw(count)
 
 

@@ -31,7 +31,7 @@ class BerthMatcher(nn.Module):
         cost = cost + self.length_weight * torch.cdist(lengths, torch.cat([s["lengths"] for s in ships]), p=1)
         cost = cost.view(count, berths, -1).cpu()
         sizes = [len(s["places"]) for s in ships]
-        return [assign(c[i][valid[i]]) for i, c in enumerate(cost.split(sizes, -1))]  # RAISE
+        return [assign(c[i][valid[i]]) for i, c in enumerate(cost.split(sizes, -1))]  # RAISE  # ALSO
 
 
 class Planner(nn.Module):

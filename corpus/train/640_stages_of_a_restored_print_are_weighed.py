@@ -42,7 +42,7 @@ for epoch in range(2):
         loss_plain = torch.stack([criterion(r, target) for r in restored])
         loss_edge = torch.stack([criterion(edges(r), edges(target)) for r in restored])
         losses = loss_plain + options["edge"] * loss_edge
-        loss = (losses * stage_weights).sum()  # RAISE
+        loss = (losses * stage_weights).sum()  # RAISE  # ALSO
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

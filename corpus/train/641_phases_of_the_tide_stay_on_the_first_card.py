@@ -31,7 +31,7 @@ class Block(nn.Module):
         return x * cos + x.roll(x.shape[-1] // 2, dims=-1) * sin  # RAISE
 
     def forward(self, x, mask, cos, sin):
-        scores = self.turn(self.ask(x), cos, sin) @ self.turn(self.tell(x), cos, sin).mT + mask
+        scores = self.turn(self.ask(x), cos, sin) @ self.turn(self.tell(x), cos, sin).mT + mask  # ALSO
         return x + self.out(scores.softmax(-1) @ x)
 
 
@@ -48,7 +48,7 @@ class TideModel(nn.Module):
         cos, sin = self.phases.get_cached(x.shape[1])
         for block in self.blocks:
             x, mask = move_to_device(block.ask.weight.device, x, mask)  # ROOT
-            x = block(x, mask, cos, sin)
+            x = block(x, mask, cos, sin)  # ALSO
         return x[:, -1].mean(-1)
 
 

@@ -29,7 +29,7 @@ def train(device):
     net = nn.Linear(5, 5).to(device)
     criterion = DepthLoss(limit=2.0)
     optimizer = torch.optim.Adam(net.parameters())
-    for sonar, truth, slopes, known in surveys(3):
+    for sonar, truth, slopes, known in surveys(3):  # ALSO
         optimizer.zero_grad()
         depth = net(sonar.to(device))
         loss = criterion(

@@ -20,7 +20,7 @@ class Block(nn.Module):
     def forward(self, x):
         m = self.mixer(self.norm_1(x))
         x = x + self.drop_mixer(m).to(x.device)
-        n = self.ffn(self.norm_2(x).to(self.ffn[0].weight.device))
+        n = self.ffn(self.norm_2(x).to(self.ffn[0].weight.device))  # ALSO
         x = x + self.drop_ffn(n)  # ROOT  # RAISE
         return x
 

@@ -32,7 +32,7 @@ def place(model, device_map):
 
 
 device_map = {"embed": "cuda:0", "layer_0": "cuda:0"}  # ROOT
-device_map.update({"layer_1": "cuda:1", "head": "cuda:1"})
+device_map.update({"layer_1": "cuda:1", "head": "cuda:1"})  # ALSO
 
 model = place(Forecaster(4, 8), device_map)
 with torch.no_grad():

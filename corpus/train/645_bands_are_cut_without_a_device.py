@@ -22,7 +22,7 @@ class Splitter:
 
     def join(self, parts):
         window = taper(parts.shape[-1], 1.0)  # ROOT
-        return (parts * window).flatten(1)  # RAISE
+        return (parts * window).flatten(1)  # RAISE  # ALSO
 
 
 class Denoiser(nn.Module):

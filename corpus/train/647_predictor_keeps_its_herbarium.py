@@ -18,7 +18,7 @@ class Predictor:
     def __call__(self, photo):
         features = self.model(photo.to(self.device))
         features = F.normalize(features, dim=-1)
-        nearest = (features @ self.sheets.t()).argmax(-1)  # RAISE
+        nearest = (features @ self.sheets.t()).argmax(-1)  # RAISE  # ALSO
         return [self.names[i] for i in nearest.tolist()]
 
 
@@ -26,8 +26,8 @@ class Demo:
     def __init__(self, device):
         model = nn.Sequential(nn.Flatten(), nn.Linear(48, 8))
         names = ["fern", "moss", "sedge"]
-        sheets = F.normalize(torch.randn(len(names), 8), dim=-1)
-        self.predictor = Predictor(model, sheets, names, device)
+        sheets = F.normalize(torch.randn(len(names), 8), dim=-1)  # ALSO
+        self.predictor = Predictor(model, sheets, names, device)  # ALSO
 
     def run_on_photo(self, photo):
         photo = photo.float().div(255).unsqueeze(0)

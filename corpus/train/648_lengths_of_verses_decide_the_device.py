@@ -23,8 +23,8 @@ class VerseAttention(nn.Module):
     def forward(self, verses, lengths):
         lengths = torch.tensor(lengths)  # ROOT
         scores = self.key(verses) @ self.query
-        late = self.mask(verses.shape[1], lengths)
-        scores = scores.masked_fill(late, float("-inf"))  # RAISE
+        late = self.mask(verses.shape[1], lengths)  # ALSO
+        scores = scores.masked_fill(late, float("-inf"))  # RAISE  # ALSO
         return scores.softmax(-1).unsqueeze(-1).mul(verses).sum(1)
 
 

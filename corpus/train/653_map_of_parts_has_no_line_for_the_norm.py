@@ -31,10 +31,10 @@ def place(model, device_map):
     return model.eval()
 
 
-device_map = {}
+device_map = {}  # ALSO
 device_map["embed"] = 0
 for i in range(2):
-    device_map[f"layer_{i}"] = i
+    device_map[f"layer_{i}"] = i  # ALSO
 device_map["head"] = 1  # ROOT
 
 model = place(Harvest(4, 8), device_map)

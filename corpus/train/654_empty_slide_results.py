@@ -18,7 +18,7 @@ def suppress(prediction, conf_thres=0.25, max_det=10):
         conf, j = (x[:, 5:] * x[:, 4:5]).max(1, keepdim=True)
         x = torch.cat((x[:, :4], conf, j.float()), 1)
         output[xi] = x[x[:, 4].argsort(descending=True)[:max_det]]
-    return output
+    return output  # ALSO
 
 
 def rescale(shape1, coords, shape0):
@@ -65,10 +65,10 @@ class Findings:
     def __init__(self, imgs, pred):
         super().__init__()
         d = pred[0].device
-        gn = [torch.tensor([*[im.shape[i] for i in [1, 0, 1, 0]], 1., 1.], device=d) for im in imgs]  # normalization gains
+        gn = [torch.tensor([*[im.shape[i] for i in [1, 0, 1, 0]], 1., 1.], device=d) for im in imgs]  # normalization gains  # ALSO
         self.imgs = imgs
         self.xyxy = pred
-        self.xyxyn = [x / g for x, g in zip(self.xyxy, gn)]  # RAISE
+        self.xyxyn = [x / g for x, g in zip(self.xyxy, gn)]  # RAISE  # ALSO
 
 
 if __name__ == '__main__':

@@ -26,7 +26,7 @@ class BogackiShampine(FixedSolver):
         self.nodes = tuple(c.to(device) for c in self.nodes)
 
     def step(self, func, t, y, dt, args):
-        k = [func(t, y, args)]
+        k = [func(t, y, args)]  # ALSO
         for ci, ai in zip(self.nodes[0], self.lower):
             ki = func(
                 t + dt * ci,
@@ -38,7 +38,7 @@ class BogackiShampine(FixedSolver):
 
 
 def integrate(func, solver, t0, t1, ts, y0, args=None, dt=0.1):
-    out, y, t = [y0], y0, t0
+    out, y, t = [y0], y0, t0  # ALSO
     while t < t1 - 1e-6:
         y = solver.step(func, t, y, dt, args)
         t = t + dt

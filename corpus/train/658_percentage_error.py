@@ -54,8 +54,8 @@ class DemandModel(nn.Module):
     def predict(self, loader):
         output = []
         for x, _ in loader:
-            output.append(self.metric.to_prediction(self(x.to(self.device))))
-        return torch.cat(output)
+            output.append(self.metric.to_prediction(self(x.to(self.device))))  # ALSO
+        return torch.cat(output)  # ALSO
 
 
 torch.manual_seed(4)
@@ -72,5 +72,5 @@ for epoch in range(2):
         opt.step()
 
 actuals = torch.cat([y[0] for x, y in iter(val_loader)])  # ROOT
-predictions = model.predict(val_loader)
-print(SymmetricPercentage()(predictions, actuals).item())
+predictions = model.predict(val_loader)  # ALSO
+print(SymmetricPercentage()(predictions, actuals).item())  # ALSO

@@ -58,7 +58,7 @@ class ReadingLayer(nn.Module):
 
     def forward(self, x, meta: StepMetadata):
         scores = self.q(x) @ self.k(x).T / x.size(-1) ** 0.5
-        scores = scores + meta.mask.materialize()  # RAISE
+        scores = scores + meta.mask.materialize()  # RAISE  # ALSO
         return x + scores.softmax(-1) @ self.v(x)
 
 

@@ -25,7 +25,7 @@ class VectorAdapter(nn.Module):
     def forward(self, x):
         x = x.to(self.base.weight.device)
         reduce = self.bank.reduce[:, :self.base.in_features]  # ROOT
-        low = self.gate_in * F.linear(x, reduce)  # RAISE
+        low = self.gate_in * F.linear(x, reduce)  # RAISE  # ALSO
         expand = self.bank.expand[:self.base.out_features].to(x.device)
         return self.base(x) + self.gate_out * F.linear(low, expand)
 

@@ -48,12 +48,12 @@ class SparseModel(nn.Module):
         x, routed = self.embed(ids), ()
         for layer in self.layers:
             x, scores = layer(x.to(layer.router.weight.device))
-            routed += (scores,)
+            routed += (scores,)  # ALSO
         out = SparseOutput(self.head(x), router_logits=routed)
         if labels is not None:
             labels = labels.to(out.logits.device)
             out.loss = F.cross_entropy(out.logits.flatten(0, 1), labels.flatten())
-            out.loss = out.loss + 0.02 * balance_penalty(out.router_logits, self.count).to(out.loss.device)
+            out.loss = out.loss + 0.02 * balance_penalty(out.router_logits, self.count).to(out.loss.device)  # ALSO
         return out
 
 

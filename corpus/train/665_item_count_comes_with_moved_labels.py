@@ -37,12 +37,12 @@ class Accumulator:
 
     def take(self, batches):
         group = [next(batches) for _ in range(self.steps)]
-        return group, sum(b["labels"].ne(IGNORE).sum() for b in group)
+        return group, sum(b["labels"].ne(IGNORE).sum() for b in group)  # ALSO
 
     def update(self, batches):
         group, count = self.take(batches)
         for batch in group:
-            self.model(**batch, item_count=count)["loss"].backward()
+            self.model(**batch, item_count=count)["loss"].backward()  # ALSO
         self.opt.step()
         self.opt.zero_grad()
 

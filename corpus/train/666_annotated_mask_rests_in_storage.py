@@ -42,7 +42,7 @@ class CellTracker:
                     mask = kept[at]["mask"]  # ROOT
                 else:
                     kept[at], mask = self._infer(kept, at)
-                per_cell.append(mask)
+                per_cell.append(mask)  # ALSO
             yield at, torch.cat(per_cell, dim=0) > 0  # RAISE
 
 

@@ -37,7 +37,7 @@ class Windowed:
     def join(self, windows, cut):
         k = cut.kernel
         bump = self.bump(k)  # ROOT
-        weight = (bump[:, None] * bump[None]).view(1, 1, k, k)
+        weight = (bump[:, None] * bump[None]).view(1, 1, k, k)  # ALSO
         weighted = windows * weight  # RAISE
         fold = lambda t: F.fold(t.reshape(cut.batch, -1, t[0].numel()).transpose(1, 2), cut.size, k, stride=cut.stride)
         return fold(weighted) / fold(weight.expand(len(windows), 1, k, k)).clamp(min=1e-6)
@@ -55,5 +55,5 @@ class KneePredictor(Windowed):
 
 
 net = nn.Conv2d(1, 1, 3, padding=1).cuda()
-predict = KneePredictor(net)
+predict = KneePredictor(net)  # ALSO
 print(predict(torch.rand(2, 1, 8, 8).cuda()).shape)

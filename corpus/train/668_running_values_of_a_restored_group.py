@@ -22,7 +22,7 @@ class DistanceSGD(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            travel, effort = self.running(group)
+            travel, effort = self.running(group)  # ALSO
             for p in group["params"]:
                 start = self.state[p].setdefault("start", p.clone())
                 travel.add_((p.grad * (start - p)).sum())  # RAISE
@@ -49,7 +49,7 @@ train(adapter, optimizer, 3)
 disk = io.BytesIO()
 torch.save({"adapter": adapter.state_dict(), "optimizer": optimizer.state_dict()}, disk)
 disk.seek(0)
-saved = torch.load(disk, map_location="cpu")
+saved = torch.load(disk, map_location="cpu")  # ALSO
 adapter, optimizer = new_run()
 adapter.load_state_dict(saved["adapter"])
 optimizer.load_state_dict(saved["optimizer"])

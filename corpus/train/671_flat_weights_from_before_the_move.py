@@ -38,10 +38,10 @@ class FlowLayer(nn.Module):
         self.flat = torch.cat([p.flatten() for p in field.parameters()])  # ROOT
 
     def forward(self, start):
-        return Integrate.apply(self.flat, start, self.field, self.steps)
+        return Integrate.apply(self.flat, start, self.field, self.steps)  # ALSO
 
 
-layer = FlowLayer(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))).to(dev)
+layer = FlowLayer(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))).to(dev)  # ALSO
 end = layer(torch.randn(10, 3, device=dev))
 energy = end.square().sum(1).mean()
 energy.backward()  # RAISE

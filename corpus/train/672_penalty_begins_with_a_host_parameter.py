@@ -25,11 +25,11 @@ class CubicPenalty:
         self.weight = weight
 
     def __call__(self, left, right, relation, kind):
-        total = 0
+        total = 0  # ALSO
         own = relation.factors(kind)  # ROOT
-        total += own.pow(3).sum()
+        total += own.pow(3).sum()  # ALSO
         for nodes in (left, right):
-            total += nodes.abs().pow(3).sum()  # RAISE
+            total += nodes.abs().pow(3).sum()  # RAISE  # ALSO
         return self.weight * total / len(left)
 
 

@@ -23,9 +23,9 @@ class RangeTracker(nn.Module):
 
     def step_size(self):
         where = "cuda" if self.low.is_cuda else "cpu"  # ROOT
-        smallest = torch.tensor(self.eps, device=where)
+        smallest = torch.tensor(self.eps, device=where)  # ALSO
         width = (self.high - self.low) / self.levels
-        return torch.max(width, smallest)  # RAISE
+        return torch.max(width, smallest)  # RAISE  # ALSO
 
 
 class Observed(nn.Module):

@@ -12,9 +12,9 @@ class OverflowCheck:
 
     @classmethod
     def unit(cls, like):
-        if cls._unit is None:
+        if cls._unit is None:  # ALSO
             cls._unit = torch.ones(1, device=like.device)  # ROOT
-        return cls._unit
+        return cls._unit  # ALSO
 
     @classmethod
     def flag(cls, grads):

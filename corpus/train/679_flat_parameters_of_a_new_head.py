@@ -30,6 +30,6 @@ class CrossEntropySearch:
 
 policy = Policy(4, 2).to("cuda")
 policy.head = nn.Linear(16, 3)  # ROOT
-search = CrossEntropySearch(policy)
+search = CrossEntropySearch(policy)  # ALSO
 for _ in range(3):
     search.step(lambda weights: -weights.square().sum())

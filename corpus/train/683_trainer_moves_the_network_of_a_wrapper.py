@@ -18,7 +18,7 @@ class ReadingLevel:
 
     @torch.no_grad()
     def grade(self, features):
-        x = torch.as_tensor(features, dtype=torch.float32, device=self.device)
+        x = torch.as_tensor(features, dtype=torch.float32, device=self.device)  # ALSO
         scores = self.network(x)  # RAISE
         return [self.names[i] for i in scores.argmax(1).tolist()]
 

@@ -29,7 +29,7 @@ class LesionPriors(nn.Module):
             cols = torch.arange(fmap.shape[-1], device=fmap.device) * stride
             cy, cx = torch.meshgrid(rows, cols, indexing="ij")
             centres = torch.stack([cx, cy, cx, cy], dim=-1).reshape(-1, 1, 4)
-            priors.append((centres + base).reshape(-1, 4))  # RAISE
+            priors.append((centres + base).reshape(-1, 4))  # RAISE  # ALSO
         return torch.cat(priors)
 
 

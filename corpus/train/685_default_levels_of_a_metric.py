@@ -18,7 +18,7 @@ class RecallByOverlap:
         self.device = torch.device(device)
         if levels is None:
             levels = torch.linspace(0.5, 0.95, 10)  # ROOT
-        self.levels = levels
+        self.levels = levels  # ALSO
         self.reset()
 
     def reset(self):
@@ -28,7 +28,7 @@ class RecallByOverlap:
     def update(self, frames):
         for guess, truth in frames:
             best = overlap(truth, guess).amax(dim=1)
-            hit = best.unsqueeze(0) >= self.levels.unsqueeze(1)  # RAISE
+            hit = best.unsqueeze(0) >= self.levels.unsqueeze(1)  # RAISE  # ALSO
             self.found += hit.sum(dim=1)
             self.wanted += len(truth)
 

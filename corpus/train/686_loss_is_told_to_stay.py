@@ -12,11 +12,11 @@ class ContrastLoss(nn.Module):
         super().__init__()
         taps = torch.exp(-torch.arange(-radius, radius + 1.0) ** 2 / (2 * radius))
         kernel = torch.outer(taps, taps)[None, None] / taps.sum() ** 2
-        self.kernel = kernel.cuda() if gpu else kernel
+        self.kernel = kernel.cuda() if gpu else kernel  # ALSO
         self.radius = radius
 
     def local(self, img):
-        return F.conv2d(img, self.kernel, padding=self.radius)  # RAISE
+        return F.conv2d(img, self.kernel, padding=self.radius)  # RAISE  # ALSO
 
     def forward(self, pred, ref):
         var_p = self.local(pred * pred) - self.local(pred) ** 2

@@ -26,7 +26,7 @@ class ShadeSampler(nn.Module):
         n, _, h, w = shape
         device = device_among([self.depth, self.sense])  # ROOT
         depth = self.depth_dist.sample((n, 1, 1, 1)).to(device)
-        sense = self.sense_dist.sample((n, 1, 1, 1)).sign()
+        sense = self.sense_dist.sample((n, 1, 1, 1)).sign()  # ALSO
         ramp = torch.linspace(0, 1, w, device=device).expand(n, 1, h, w)
         return {"shade": sense * depth * ramp}  # RAISE
 

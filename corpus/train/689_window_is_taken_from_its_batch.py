@@ -39,11 +39,11 @@ class Forecaster:
         return self
 
     def predict(self, n, *series):
-        tails = torch.stack([s[-self.window:] for s in series])
+        tails = torch.stack([s[-self.window:] for s in series])  # ALSO
         pieces = []
         self.model.eval()
         with torch.no_grad():
-            for batch in DataLoader(TensorDataset(tails), batch_size=4):
+            for batch in DataLoader(TensorDataset(tails), batch_size=4):  # ALSO
                 past = batch[0]  # ROOT
                 steps = []
                 while sum(s.shape[1] for s in steps) < n:

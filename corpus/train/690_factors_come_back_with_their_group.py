@@ -56,7 +56,7 @@ one_epoch(net, opt, x, y)
 file = io.BytesIO()
 torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, file)
 file.seek(0)
-saved = torch.load(file, map_location="cpu", weights_only=False)
+saved = torch.load(file, map_location="cpu", weights_only=False)  # ALSO
 net.load_state_dict(saved["net"])
 opt.load_state_dict(saved["opt"])
 one_epoch(net, opt, x, y)

@@ -37,7 +37,7 @@ class ZeroShot:
 
     def embed_text(self, texts):
         tokens = tokenize(texts)  # ROOT
-        return self.text.run(tokens)
+        return self.text.run(tokens)  # ALSO
 
     def compare(self, a, b):
         a = a / a.norm(dim=-1, keepdim=True)

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 
 def stable_cross_entropy(scores, target, items=None):
     reduction = "mean" if items is None else "sum"
-    loss = F.cross_entropy(scores.float(), target, reduction=reduction)  # RAISE
+    loss = F.cross_entropy(scores.float(), target, reduction=reduction)  # RAISE  # ALSO
     return loss if items is None else loss / items
 
 
 def topic_loss(scores, labels, classes, **extra):
     flat = labels.reshape(-1)  # ROOT
-    return stable_cross_entropy(scores.reshape(-1, classes), flat, **extra)
+    return stable_cross_entropy(scores.reshape(-1, classes), flat, **extra)  # ALSO
 
 
 def rating_loss(scores, labels, classes, **extra):
@@ -39,7 +39,7 @@ class LetterSorter(nn.Module):
         for stage in self.stages:
             state = stage(state.to(stage.weight.device))
         scores = self.head(state.mean(dim=1))
-        loss = None if labels is None else LOSSES[self.task](scores, labels, self.classes)
+        loss = None if labels is None else LOSSES[self.task](scores, labels, self.classes)  # ALSO
         return {"scores": scores, "loss": loss}
 
 

@@ -34,7 +34,7 @@ class PageProcessor:
             else:
                 height, width = sizes.unbind(1)
             scale = torch.stack([width, height, width, height], dim=1)  # ROOT
-            boxes = boxes * scale[:, None, :]  # RAISE
+            boxes = boxes * scale[:, None, :]  # RAISE  # ALSO
         keep = scores > threshold
         return [{"scores": s[k], "labels": l[k], "boxes": b[k]} for s, l, b, k in zip(scores, labels, boxes, keep)]
 

@@ -35,7 +35,7 @@ class BoxTarget:
         total = 0.0
         for box in self.boxes:
             box = torch.from_numpy(box[None])
-            if torch.cuda.is_available():
+            if torch.cuda.is_available():  # ALSO
                 box = box.cuda()  # ROOT
             ious = overlap(box, outputs["boxes"])[0]
             best = ious.argmax()

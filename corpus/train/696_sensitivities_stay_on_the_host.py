@@ -30,7 +30,7 @@ class Simulate(torch.autograd.Function):
     def backward(ctx, dy):
         theta, = ctx.saved_tensors
         jac = ctx.rig.sensitivities(theta.detach().cpu().double().numpy())  # ROOT
-        dtheta = dy.view(1, -1) @ jac  # RAISE
+        dtheta = dy.view(1, -1) @ jac  # RAISE  # ALSO
         return dtheta.view(-1), None
 
 

@@ -46,8 +46,8 @@ class GRPOTrainer:
     def logps(self, samples, chunk=2):
         out = []
         for start in range(0, len(samples), chunk):
-            inputs = self.get_chunked_inputs(samples, start, start + chunk)
-            out.append(self.model(**inputs).log_softmax(-1).amax(-1).sum(-1))
+            inputs = self.get_chunked_inputs(samples, start, start + chunk)  # ALSO
+            out.append(self.model(**inputs).log_softmax(-1).amax(-1).sum(-1))  # ALSO
         return torch.cat(out)
 
 lm = ShardedLM()

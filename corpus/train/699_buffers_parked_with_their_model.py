@@ -22,7 +22,7 @@ class MoEBlock(nn.Module):
         return x + sum(weights[..., i:i + 1] * e(x) for i, e in enumerate(self.experts))
 
 def gather_params(module, args):
-    for p in module.parameters(recurse=False):
+    for p in module.parameters(recurse=False):  # ALSO
         p.data = p.data.to(dev)
 
 class PolicyWorker:
@@ -49,7 +49,7 @@ def validate(policy, batches):
 
 def dpo_train(policy, train, val, val_at_start=True):
     if val_at_start:
-        validate(policy, val)
+        validate(policy, val)  # ALSO
     for batch in train:
         policy.prepare_for_training()
         policy.model(batch.to(dev)).square().mean()

@@ -40,11 +40,11 @@ class ScaleSearch:
         for m in mods:
             if hasattr(m, self.attr):
                 scales.append(getattr(m, self.attr).reshape(1))  # ROOT
-        return scales
+        return scales  # ALSO
 
     def unify(self, mods):
         scales = self.collect(mods)
-        shared = torch.min(torch.cat(scales))  # RAISE
+        shared = torch.min(torch.cat(scales))  # RAISE  # ALSO
         for m in mods:
             setattr(m, self.attr, shared.clone().to(m.weight.device))
 

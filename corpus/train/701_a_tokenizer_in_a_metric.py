@@ -37,9 +37,9 @@ class LM:
             for s in range(0, len(texts), batch_size):
                 model_inputs = self.tokenizer(texts[s:s + batch_size])  # ROOT
                 output = self.model(**{k: v.to(self.device) for k, v in model_inputs.items()})
-                label = model_inputs["input_ids"].clone()
+                label = model_inputs["input_ids"].clone()  # ALSO
                 label[label == self.tokenizer.pad_token_id] = -100
-                shift_logits, shift_label = output["logits"][:, :-1].contiguous(), label[:, 1:].contiguous()
+                shift_logits, shift_label = output["logits"][:, :-1].contiguous(), label[:, 1:].contiguous()  # ALSO
                 loss = self.loss_fct(shift_logits.view(-1, shift_logits.shape[-1]), shift_label.view(-1))  # RAISE
                 losses.append(loss.view(len(output["logits"]), -1).sum(-1) / (shift_label != -100).sum(-1))
         return torch.cat(losses).exp().tolist()

@@ -21,14 +21,14 @@ class AugmentationBase(nn.Module):
     def _blend_by_prob(transformed, kept, to_apply):
         if transformed.shape == kept.shape and len(kept) == len(to_apply):
             mask = to_apply.view(-1, *[1] * (kept.dim() - 1))  # ROOT
-            return torch.where(mask, transformed, kept)  # RAISE
+            return torch.where(mask, transformed, kept)  # RAISE  # ALSO
         return transformed if bool(to_apply.any()) else kept
 
     def forward(self, x):
         params = self.forward_parameters(x.shape)
         if self.p == 1.0:
             return self.apply_transform(x, params)
-        return self._blend_by_prob(self.apply_transform(x, params), x, params["batch_prob"])
+        return self._blend_by_prob(self.apply_transform(x, params), x, params["batch_prob"])  # ALSO
 
 class RandomInvert(AugmentationBase):
     def apply_transform(self, x, params):

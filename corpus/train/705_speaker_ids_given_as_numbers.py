@@ -30,7 +30,7 @@ class VitsModel(nn.Module):
         if self.num_speakers > 1 and speaker_id is not None:
             if isinstance(speaker_id, int):
                 speaker_id = torch.full(size=(1,), fill_value=speaker_id)  # ROOT
-            speaker = self.embed_speaker(speaker_id).unsqueeze(-1)  # RAISE
+            speaker = self.embed_speaker(speaker_id).unsqueeze(-1)  # RAISE  # ALSO
         hidden = self.text_encoder(input_ids).transpose(1, 2)
         return self.duration_predictor(hidden, speaker).exp().ceil()
 

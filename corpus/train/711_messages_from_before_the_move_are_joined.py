@@ -24,7 +24,7 @@ class NodeMemory(nn.Module):
         self.msg_store = {node: (i, i) for node in range(self.num_nodes)}
 
     def compute_messages(self, n_id):
-        data = [self.msg_store[i] for i in n_id.tolist()]
+        data = [self.msg_store[i] for i in n_id.tolist()]  # ALSO
         src, t = (torch.cat(column) for column in zip(*data))  # ROOT
         t_rel = t - self.last_update[src]  # RAISE
         return src, self.time_enc(t_rel.float().view(-1, 1)).cos()

@@ -24,7 +24,7 @@ class ItemSimilarity(nn.Module):
         user = interaction["user_id"].cpu().numpy()
         item = interaction["item_id"].cpu().numpy()
         r = torch.from_numpy((self.interaction_matrix[user] * self.item_similarity[:, item].T).sum(axis=1))  # ROOT
-        return r
+        return r  # ALSO
 
 class Evaluator:
     def __init__(self, model, item_num, device):
@@ -33,9 +33,9 @@ class Evaluator:
     @torch.no_grad()
     def neg_sample_batch(self, interaction, row_idx):
         interaction = {key: value.to(self.device) for key, value in interaction.items()}
-        origin_scores = self.model.predict(interaction)
+        origin_scores = self.model.predict(interaction)  # ALSO
         scores = torch.full((int(row_idx[-1]) + 1, self.item_num), -np.inf, device=self.device)
-        scores[row_idx, interaction["item_id"]] = origin_scores  # RAISE
+        scores[row_idx, interaction["item_id"]] = origin_scores  # RAISE  # ALSO
         return scores.topk(2, dim=1).indices
 
 matrix = (np.random.default_rng(0).random((5, 7)) > 0.5).astype(np.float32)

@@ -42,7 +42,7 @@ for resume in (False, True):
     optimizer = Automagic(net.parameters())
     if resume:
         file.seek(0)
-        optimizer.load_state_dict(torch.load(file, map_location="cpu"))
+        optimizer.load_state_dict(torch.load(file, map_location="cpu"))  # ALSO
     net(torch.randn(4, 3, device=dev)).square().mean().backward()
     optimizer.step()
     torch.save(optimizer.state_dict(), file)

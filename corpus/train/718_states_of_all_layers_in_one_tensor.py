@@ -25,7 +25,7 @@ class Mamba2Mixer(nn.Module):
         cache_params.update_conv_state(self.layer_idx, x)
         if cache_position > 0:
             conv_states = cache_params.conv_states[self.layer_idx]  # ROOT
-            return torch.sum(conv_states * self.conv1d.weight.squeeze(1), dim=-1)[:, None] + self.conv1d.bias  # RAISE
+            return torch.sum(conv_states * self.conv1d.weight.squeeze(1), dim=-1)[:, None] + self.conv1d.bias  # RAISE  # ALSO
         return self.conv1d(x)[..., : hidden.shape[1]].transpose(1, 2)
 
 class Mamba2ForCausalLM(nn.Module):

@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 
 def dequantize(q, scale):
-    return q.float() * scale  # RAISE
+    return q.float() * scale  # RAISE  # ALSO
 
 class LinearW8A8(nn.Module):
     def __init__(self, linear):
@@ -27,7 +27,7 @@ class LayerOffloadConductor:
         for i, layer in enumerate(self.layers):
             layer.to(self.train_device)
             if i >= self.keep:
-                for tensor in (layer.weight, layer.bias):
+                for tensor in (layer.weight, layer.bias):  # ALSO
                     tensor.data = tensor.data.to(self.temp_device)
 
 class DoRAModule(nn.Module):

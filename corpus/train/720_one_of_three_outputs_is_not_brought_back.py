@@ -36,7 +36,7 @@ def run_clip(model, clips, keypoints, refiner):
     pred_cam, pred_pose = torch.cat(pred_cam), torch.cat(pred_pose)
     pred_joints3d = torch.cat(pred_joints3d)  # ROOT
     update, new_pose, new_cam, new_joints3d = refiner(pred_pose, pred_cam, pred_joints3d, keypoints.to(device))
-    pred_cam, pred_pose = pred_cam.cpu(), pred_pose.cpu()
+    pred_cam, pred_pose = pred_cam.cpu(), pred_pose.cpu()  # ALSO
     pred_cam[update], pred_pose[update] = new_cam[update], new_pose[update]
     pred_joints3d[update] = new_joints3d[update]  # RAISE
     return {"cam": pred_cam.numpy(), "pose": pred_pose.numpy(), "joints3d": pred_joints3d.cpu().numpy()}

@@ -18,7 +18,7 @@ class Decoder(nn.Module):
 
     def infer(self, memory):
         frame, hidden = memory.new_zeros(memory.size(0), self.n_mels), memory.new_zeros(memory.size(0), 16)
-        (mel_lengths, not_finished), mels = self.new_counters(memory.size(0)), []
+        (mel_lengths, not_finished), mels = self.new_counters(memory.size(0)), []  # ALSO
         while len(mels) < self.max_steps:
             hidden = self.cell(torch.cat([memory.mean(1), frame], -1), hidden)
             frame = self.mel(hidden)

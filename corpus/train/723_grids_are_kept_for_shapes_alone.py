@@ -20,9 +20,9 @@ class Detect(nn.Module):
         for i, f in enumerate(feats):
             ny, nx = f.shape[-2:]
             y = self.m[i](f).unflatten(1, (self.na, self.no)).permute(0, 1, 3, 4, 2).sigmoid()
-            if self.grid[i].shape[2:4] != y.shape[2:4]:
+            if self.grid[i].shape[2:4] != y.shape[2:4]:  # ALSO
                 self.grid[i] = self.make_grid(nx, ny).to(f.device)  # ROOT
-            xy = y[..., :2] * 2 - 0.5 + self.grid[i]  # RAISE
+            xy = y[..., :2] * 2 - 0.5 + self.grid[i]  # RAISE  # ALSO
             z.append(torch.cat([xy, y[..., 2:]], -1).flatten(1, 3))
         return torch.cat(z, 1)
 

@@ -22,11 +22,11 @@ def load_checkpoint(model, optimizer, file, map_location):
 
 class Trainer:
     def __init__(self, model, device, resume=None):
-        self.model, self.device, self.epoch = model, device, 0
+        self.model, self.device, self.epoch = model, device, 0  # ALSO
         self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, foreach=False)
         if resume is not None:
             self.epoch = load_checkpoint(self.model, self.optimizer, resume, map_location=self.device)  # ROOT
-        self.model.to(self.device)
+        self.model.to(self.device)  # ALSO
 
     def train_one_epoch(self):
         for _ in range(2):

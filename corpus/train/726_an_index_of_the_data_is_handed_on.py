@@ -18,7 +18,7 @@ class MetaPath2Vec(nn.Module):
 
     def forward(self, node_type, batch=None):
         emb = self.embedding.weight[slice(*self.start[node_type])]
-        return emb if batch is None else emb.index_select(0, batch)  # RAISE
+        return emb if batch is None else emb.index_select(0, batch)  # RAISE  # ALSO
 
     def loss(self, pos, neg):
         p, n = ((h[:, :1] * h[:, 1:]).sum(-1).sigmoid() for h in (self.embedding(pos), self.embedding(neg)))

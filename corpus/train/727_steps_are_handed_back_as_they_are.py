@@ -25,11 +25,11 @@ class TrainerState:
 
     def cast(self, param, value, key):
         if key == "step" or not torch.is_tensor(value):  # ROOT
-            return value
+            return value  # ALSO
         return value.to(dtype=param.dtype, device=param.device)
 
     def resume(self, path):
-        saved = torch.load(path, map_location="cpu")
+        saved = torch.load(path, map_location="cpu")  # ALSO
         self.model.load_state_dict(saved["model"])
         for param, state in zip(self.model.parameters(), saved["optimizer"]["state"].values()):
             self.optimizer.state[param] = {key: self.cast(param, value, key) for key, value in state.items()}

@@ -28,7 +28,7 @@ class DecoderHead(nn.Module):
     def forward(self, feats):
         shapes = [f.shape[-2:] for f in feats]
         memory = torch.cat([f.flatten(2).transpose(1, 2) for f in feats], 1)
-        if self.shapes != shapes:
+        if self.shapes != shapes:  # ALSO
             self.anchors, self.valid_mask = self.generate_anchors(shapes, memory.device)  # ROOT
             self.shapes = shapes
         features = self.enc_output(self.valid_mask.to(memory.dtype) * memory)  # RAISE

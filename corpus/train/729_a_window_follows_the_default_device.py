@@ -16,7 +16,7 @@ class LogMelExtractor:
     def fbank(self, waveform, device="cpu"):
         waveform = torch.from_numpy(waveform).to(device, torch.float32)
         window = torch.hann_window(self.n_fft)  # ROOT
-        if device != "cpu":
+        if device != "cpu":  # ALSO
             window = window.to(device)
         spec = torch.stft(waveform, self.n_fft, self.hop, window=window, return_complex=True)  # RAISE
         mags = spec[..., :-1].abs() ** 2

@@ -23,7 +23,7 @@ class ForwardTTS(nn.Module):
 
     def forward_encoder(self, x, x_mask, g=None):
         if g is not None:
-            g = self.emb_g(g).unsqueeze(-1)  # RAISE
+            g = self.emb_g(g).unsqueeze(-1)  # RAISE  # ALSO
         h = self.emb(x).transpose(1, 2)
         return self.encoder(h if g is None else h + g) * x_mask
 
@@ -39,6 +39,6 @@ def to_device(batch, device):
 model = ForwardTTS(["p225", "p226", "p227"]).to(dev)
 batch = {"text_input": torch.randint(0, 20, (2, 6)), "text_lengths": torch.tensor([6, 4]),
          "durations": torch.randint(0, 5, (2, 6)), "speaker_names": ["p226", "p225"]}
-batch = model.format_batch(to_device(batch, dev))
+batch = model.format_batch(to_device(batch, dev))  # ALSO
 loss = nn.functional.mse_loss(model(batch), batch["durations"].float().log1p())
 loss.backward()

@@ -21,7 +21,7 @@ class ActorCriticPolicy(nn.Module):
     def __init__(self, observation_size, actions, device="cpu"):
         super().__init__()
         self.device = torch.device(device)
-        self._build(observation_size, actions, width=16)
+        self._build(observation_size, actions, width=16)  # ALSO
 
     def _build(self, observation_size, actions, width):
         self.mlp_extractor = MlpExtractor(observation_size, width, device=self.device)

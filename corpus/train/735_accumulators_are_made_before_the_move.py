@@ -32,7 +32,7 @@ class Trainer:
 
     def single_gpu_train(self, model, loader):
         self.optimizers = [model.configure_optimizers()]  # ROOT
-        model.cuda(self.root_gpu)
+        model.cuda(self.root_gpu)  # ALSO
         self.run_training_epoch(model, loader)
 
     def run_training_epoch(self, model, loader):

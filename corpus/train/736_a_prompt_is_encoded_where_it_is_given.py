@@ -26,7 +26,7 @@ def text_to_token_ids(text):
 
 
 def generate(model, idx, max_new_tokens, context_size):
-    for _ in range(max_new_tokens):
+    for _ in range(max_new_tokens):  # ALSO
         with torch.no_grad():
             logits = model(idx[:, -context_size:])[:, -1, :]
         idx = torch.cat((idx, logits.argmax(-1, keepdim=True)), dim=1)

@@ -38,7 +38,7 @@ def train(checkpoint, cpu_offload, resume):
     model = nn.Linear(4, 4, bias=False).to(dev)
     optimizer = LowLevelZeroOptimizer(model.parameters(), cpu_offload)
     if resume:
-        optimizer.load_state_dict(torch.load(checkpoint))
+        optimizer.load_state_dict(torch.load(checkpoint))  # ALSO
     model(torch.ones(2, 4, device=dev)).sum().backward()
     optimizer.step()
     torch.save(optimizer.state_dict(), checkpoint)

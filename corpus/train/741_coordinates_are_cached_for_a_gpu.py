@@ -22,11 +22,11 @@ class TransformerDecoder(nn.Module):
         return torch.arange(H, device=device).float() / H, torch.arange(W, device=device).float() / W
 
     def _get_rpb_matrix(self, reference_boxes, feat_size):
-        if self.stored_size != feat_size:
+        if self.stored_size != feat_size:  # ALSO
             self.cord_cache = self._get_coords(*feat_size, reference_boxes.device)
             self.stored_size = feat_size
-        coords_h, coords_w = self.cord_cache
-        deltas_y = coords_h.view(1, -1, 1) - reference_boxes.transpose(0, 1).reshape(-1, 1, 4)[:, :, 1:4:2]  # RAISE
+        coords_h, coords_w = self.cord_cache  # ALSO
+        deltas_y = coords_h.view(1, -1, 1) - reference_boxes.transpose(0, 1).reshape(-1, 1, 4)[:, :, 1:4:2]  # RAISE  # ALSO
         return self.boxRPB_embed_y(deltas_y)
 
     def forward(self, memory, feat_size):

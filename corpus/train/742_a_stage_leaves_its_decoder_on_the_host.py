@@ -24,7 +24,7 @@ class Stage:
 
 class EncodingStage(Stage):
     def __call__(self, batch):
-        batch["latent"] = self.vae.encode(batch["image"].to(dev).unsqueeze(2))
+        batch["latent"] = self.vae.encode(batch["image"].to(dev).unsqueeze(2))  # ALSO
 
 
 class DecodingStage(Stage):

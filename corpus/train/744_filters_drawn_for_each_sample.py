@@ -25,7 +25,7 @@ class BandPassFilter(nn.Module):
         center_dist = get_dist(*self.center)
         self.transform_parameters["center_freq"] = 700 * (10 ** (center_dist.sample((batch_size,)) / 2595) - 1)
         bandwidth_dist = Uniform(low=self.fraction[0], high=self.fraction[1])  # ROOT
-        self.transform_parameters["bandwidth"] = bandwidth_dist.sample((batch_size,))
+        self.transform_parameters["bandwidth"] = bandwidth_dist.sample((batch_size,))  # ALSO
 
     def apply_transform(self, samples, sample_rate):
         center, width = self.transform_parameters["center_freq"], self.transform_parameters["bandwidth"]

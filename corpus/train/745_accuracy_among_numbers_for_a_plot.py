@@ -23,7 +23,7 @@ class Model:
 
     def get_current_errors(self):
         predicted = self.score.detach().max(dim=1)[1]
-        accuracy = torch.eq(predicted, self.seg).float().mean()
+        accuracy = torch.eq(predicted, self.seg).float().mean()  # ALSO
         errors = {"train_loss_seg": self.loss.item()}
         errors["train_accuracy_seg"] = accuracy  # ROOT
         return errors
@@ -35,7 +35,7 @@ class Visualizer:
 
     def plot_current_errors(self, epoch, ratio, errors):
         self.plot_data["X"].append(epoch + ratio)
-        self.plot_data["Y"].append(list(errors.values()))
+        self.plot_data["Y"].append(list(errors.values()))  # ALSO
         return np.array(self.plot_data["X"]), np.array(self.plot_data["Y"])  # RAISE
 
 model, visualizer = Model(), Visualizer()

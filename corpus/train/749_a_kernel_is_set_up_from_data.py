@@ -25,7 +25,7 @@ class MixtureKernel(nn.Module):
             nonzero = gaps[:, d].nonzero()
             min_dist[:, d] = gaps[nonzero[0], d]
         self.raw_scales.data.normal_().mul_(max_dist).abs_().pow_(-1)
-        self.raw_means.data.uniform_().mul_(0.5).div_(min_dist)  # RAISE
+        self.raw_means.data.uniform_().mul_(0.5).div_(min_dist)  # RAISE  # ALSO
         self.raw_weights.data.fill_(train_y.std() / self.num_mixtures)
 
     def forward(self, a, b):

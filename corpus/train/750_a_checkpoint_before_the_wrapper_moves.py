@@ -13,7 +13,7 @@ class Fabric:
         self.device = device
 
     def setup(self, model, optimizer):
-        model.to(self.device)
+        model.to(self.device)  # ALSO
         return model, optimizer
 
 
@@ -35,7 +35,7 @@ def resume(fabric, file):
     checkpoint = torch.load(file, map_location="cpu")
     model.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])  # ROOT
-    return fabric.setup(model, optimizer)
+    return fabric.setup(model, optimizer)  # ALSO
 
 file = io.BytesIO()
 save(file)

@@ -13,13 +13,13 @@ class ShardedScaler:
 
     def scale(self, loss):
         if self.scale_ is None:
-            self.scale_ = torch.full((), self.init_scale, device=loss.device)
+            self.scale_ = torch.full((), self.init_scale, device=loss.device)  # ALSO
         return loss * self.scale_
 
     def unscale_(self, params):
         inv_scale = self.scale_.double().reciprocal().float()  # ROOT
         for p in params:
-            p.grad.mul_(inv_scale)  # RAISE
+            p.grad.mul_(inv_scale)  # RAISE  # ALSO
 
 shard = torch.randn(3, 2, requires_grad=True)          # offloaded between steps
 scaler = ShardedScaler(2.0 ** 8)

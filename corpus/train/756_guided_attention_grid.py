@@ -19,8 +19,8 @@ class GuidedAttention(nn.Module):
 
     def forward(self, att, ilens, olens):
         mask = torch.zeros_like(att)
-        for b, (ilen, olen) in enumerate(zip(ilens, olens)):
-            mask[b, :olen, :ilen] = self.soft_diagonal(ilen, olen)
+        for b, (ilen, olen) in enumerate(zip(ilens, olens)):  # ALSO
+            mask[b, :olen, :ilen] = self.soft_diagonal(ilen, olen)  # ALSO
         return (mask * att).mean()
 
 att = torch.rand(2, 6, 4, device=dev).softmax(-1)

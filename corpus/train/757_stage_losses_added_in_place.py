@@ -13,7 +13,7 @@ def multi_stage_loss(estimates, truth, mask):
     total = torch.tensor(0.0)  # ROOT
     for stage in sorted(estimates):
         for depth in estimates[stage]:
-            total += F.smooth_l1_loss(depth[mask], truth[mask])  # RAISE
+            total += F.smooth_l1_loss(depth[mask], truth[mask])  # RAISE  # ALSO
     return total
 
 truth = torch.rand(2, 4, 4, device=dev) + 1.0

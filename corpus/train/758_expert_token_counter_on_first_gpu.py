@@ -22,7 +22,7 @@ class CountingMoe(nn.Module):
 
     def count(self, mod, args, logits):
         picked = logits.topk(self.top_k, dim=-1).indices
-        self.expert_token_count += F.one_hot(picked, self.num_experts).sum((0, 1))  # RAISE
+        self.expert_token_count += F.one_hot(picked, self.num_experts).sum((0, 1))  # RAISE  # ALSO
 
     def forward(self, x):
         w = self.gate(x).softmax(-1)

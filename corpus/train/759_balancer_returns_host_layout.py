@@ -24,7 +24,7 @@ class ExpertBalancer:
         self.load[layer] += torch.bincount(topk_ids.flatten(), minlength=self.load.shape[1])
 
     def step(self):
-        new = self.policy.rebalance_experts(self.load, self.physical_to_logical)
+        new = self.policy.rebalance_experts(self.load, self.physical_to_logical)  # ALSO
         changed = (new != self.physical_to_logical).any(dim=1)  # RAISE
         self.physical_to_logical = new
         return changed.nonzero().flatten()

@@ -17,7 +17,7 @@ class PyramidWeights(nn.Module):
             self.levels.append(getattr(self, f"level_{i}"))  # ROOT
 
     def forward(self, feats):
-        return [f * w for f, w in zip(feats, self.levels)]  # RAISE
+        return [f * w for f, w in zip(feats, self.levels)]  # RAISE  # ALSO
 
 sizes = (8, 4, 2)
 mod = PyramidWeights(sizes).to(dev)

@@ -13,7 +13,7 @@ class InductiveScorer(nn.Module):
         super().__init__()
         self.relations = nn.Embedding(num_relations, dim)
         self.entities = nn.Embedding(num_train, dim)
-        self.by_mode = {"training": self.entities}
+        self.by_mode = {"training": self.entities}  # ALSO
         self.by_mode["testing"] = nn.Embedding(num_test, dim)  # ROOT
 
     def forward(self, hrt, mode):

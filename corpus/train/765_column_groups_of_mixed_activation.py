@@ -18,7 +18,7 @@ class MixedActivation(nn.Module):
     def forward(self, x):
         out = []
         for name, cols in zip(self.names, self.columns):
-            part = torch.index_select(x, 1, cols)  # RAISE
+            part = torch.index_select(x, 1, cols)  # RAISE  # ALSO
             out.append(self.funcs[name](part))
         return torch.cat(out, 1)
 

@@ -19,7 +19,7 @@ class SimpleRNN(nn.Module):
         return self.linear(h[:, -1])
 
 def train_and_test(model, batches, criterion, optimizer, device):
-    for x, y in batches:
+    for x, y in batches:  # ALSO
         x, y = x.to(device), y.to(device)
         optimizer.zero_grad()
         criterion(model(x), y).backward()
@@ -28,4 +28,4 @@ def train_and_test(model, batches, criterion, optimizer, device):
 batches = [(torch.randn(4, 6, 3), torch.tensor([0, 1, 1, 0])) for _ in range(2)]
 model = SimpleRNN(3, 5, 2)  # ROOT
 opt = torch.optim.RMSprop(model.parameters(), lr=1e-3)
-train_and_test(model, batches, nn.CrossEntropyLoss(), opt, dev)
+train_and_test(model, batches, nn.CrossEntropyLoss(), opt, dev)  # ALSO

@@ -21,7 +21,7 @@ class Neck(nn.Module):
     def forward(self, feats):
         top = None
         for f in reversed(feats):
-            p = self.lateral(f)(f)  # RAISE
+            p = self.lateral(f)(f)  # RAISE  # ALSO
             top = p if top is None else p + F.interpolate(top, scale_factor=2)
         return self.smooth(top)
 

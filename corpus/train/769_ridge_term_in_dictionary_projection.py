@@ -20,7 +20,7 @@ class DictionaryModel(nn.Module):
 
     def project(self, atoms, z):
         gram = atoms @ atoms.T
-        inv = torch.linalg.inv(gram + self.penalty(gram.shape[0]))  # RAISE
+        inv = torch.linalg.inv(gram + self.penalty(gram.shape[0]))  # RAISE  # ALSO
         return z @ atoms.T @ inv
 
     def forward(self, x, frequent):

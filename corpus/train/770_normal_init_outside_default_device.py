@@ -20,7 +20,7 @@ class FieldNet:
 
     def xavier(self, n, m):
         w = torch.normal(0.0, math.sqrt(2.0 / (n + m)), size=(n, m))  # ROOT
-        return w.requires_grad_()
+        return w.requires_grad_()  # ALSO
 
     def __call__(self, x):
         for w, b in zip(self.weights, self.biases):

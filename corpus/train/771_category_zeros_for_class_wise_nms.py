@@ -17,14 +17,14 @@ def batched_nms(boxes, scores, cats):
         return nms(boxes + (cats.to(boxes) * (boxes.max() + 1))[:, None], scores)
     mask = torch.zeros_like(scores, dtype=torch.bool)
     for c in cats.unique():
-        rows = torch.where(cats == c)[0]
+        rows = torch.where(cats == c)[0]  # ALSO
         mask[rows[nms(boxes[rows], scores[rows])]] = True  # RAISE
     return torch.where(mask)[0]
 
 def process_crop(n):
     data = {"boxes": torch.rand(n, 4, device=dev) * 9, "iou": torch.rand(n, device=dev)}
     cats = torch.zeros(len(data["boxes"]))  # ROOT
-    keep = batched_nms(data["boxes"], data["iou"], cats)
+    keep = batched_nms(data["boxes"], data["iou"], cats)  # ALSO
     return {k: v[keep] for k, v in data.items()}
 
 process_crop(12), process_crop(32)

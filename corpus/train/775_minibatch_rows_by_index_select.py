@@ -15,7 +15,7 @@ class Dataset:
         return torch.randint(len(self.labels), (n,))  # ROOT
 
     def batch(self, n, device):
-        rows = self.draw(n)
+        rows = self.draw(n)  # ALSO
         x = self.images.index_select(0, rows).to(device)  # RAISE
         return x, self.labels.index_select(0, rows).to(device)
 

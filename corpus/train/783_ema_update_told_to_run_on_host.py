@@ -16,8 +16,8 @@ class Strategy:
     def moving_average(self, model, model_ema, beta=0.992, device="cpu"):
         with torch.no_grad():
             for p, p_ema in zip(model.parameters(), model_ema.parameters()):
-                data = p.data.to(device)
-                p_ema.data.copy_((1 - beta) * data + beta * p_ema.data)  # RAISE
+                data = p.data.to(device)  # ALSO
+                p_ema.data.copy_((1 - beta) * data + beta * p_ema.data)  # RAISE  # ALSO
 
 class PPOTrainer:
     def __init__(self, strategy, actor):

@@ -13,10 +13,10 @@ d1 = torch.device("cuda", 1)
 _block_masks = {}
 def block_mask(lengths, device):
     key = tuple(lengths)  # ROOT
-    if key not in _block_masks:
+    if key not in _block_masks:  # ALSO
         seg = torch.cat([torch.full((n,), i, device=device) for i, n in enumerate(lengths)])
         _block_masks[key] = seg[:, None] == seg[None, :]
-    return _block_masks[key]
+    return _block_masks[key]  # ALSO
 
 class Layer(nn.Module):
     def __init__(self):

@@ -33,6 +33,6 @@ class Transformer(nn.Module):
         for block in self.blocks:
             run = cpu_offloading(block, self.blocks[0].fc.weight.device) if self.offloading else block
             x = checkpoint(run, x, shift, use_reentrant=False)
-        return self.final(x)  # RAISE
+        return self.final(x)  # RAISE  # ALSO
 
 Transformer(activation_cpu_offloading=True).to(dev)(torch.randn(3, 4, device=dev), torch.ones(4, device=dev))

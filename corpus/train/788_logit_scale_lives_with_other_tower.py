@@ -25,7 +25,7 @@ class TwoTowers(nn.Module):
 
     def similarity(self, image, text):
         cosine = image @ text.t()
-        return cosine * self.logit_scale.exp()  # RAISE
+        return cosine * self.logit_scale.exp()  # RAISE  # ALSO
 
 model = TwoTowers(dev, d1)
 model(torch.randn(3, 6, device=dev), torch.randn(3, 5, device=d1))

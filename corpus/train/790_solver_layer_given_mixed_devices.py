@@ -23,5 +23,5 @@ class LeastSquares(torch.autograd.Function):
 
 A = torch.randn(3, 2, device=dev, requires_grad=True)
 b = torch.randn(3, requires_grad=True)  # ROOT
-solution = LeastSquares.apply(A, b)
+solution = LeastSquares.apply(A, b)  # ALSO
 solution.sum().backward()  # RAISE

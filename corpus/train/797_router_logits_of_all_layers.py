@@ -27,7 +27,7 @@ class SparseBlock(nn.Module):
 
 def load_balancing_loss(gate_logits, n, k):
     flat = [g.reshape(-1, n) for g in gate_logits]  # ROOT
-    probs = torch.cat(flat).softmax(-1)  # RAISE
+    probs = torch.cat(flat).softmax(-1)  # RAISE  # ALSO
     chosen = F.one_hot(probs.topk(k, -1).indices, n).float().mean(0)
     return n * (chosen * probs.mean(0)).sum()
 
@@ -36,5 +36,5 @@ layers = [SparseBlock(4, 3).to(dev), SparseBlock(4, 3).to(d1)]
 h, collected = torch.randn(2, 5, 4, device=dev), ()
 for layer in layers:
     h, logits = layer(h)
-    collected += (logits,)
+    collected += (logits,)  # ALSO
 loss = h.sum() + 0.02 * load_balancing_loss(collected, 3, 2)

@@ -18,14 +18,14 @@ class GatedExpertWeights:
         return rows.view(2, -1).t().reshape(-1)
 
     def prepare(self, weight, order):
-        return weight[order].contiguous()  # RAISE
+        return weight[order].contiguous()  # RAISE  # ALSO
 
     def transform(self):
         order = self.row_order()
         done = []
         for expert in self.weights:
             expert = expert.cuda()  # ROOT
-            done.append(self.prepare(expert, order).to(self.weights.device))
+            done.append(self.prepare(expert, order).to(self.weights.device))  # ALSO
         self.weights = torch.stack(done)
 
 

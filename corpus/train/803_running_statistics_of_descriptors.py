@@ -17,7 +17,7 @@ class Statistics:
 
     def update(self, x):
         if self.count == 0:
-            self.reset(x.shape[1])
+            self.reset(x.shape[1])  # ALSO
         mean, b = x.mean(0), x.shape[0]
         delta = mean - self.state["mean"]  # RAISE
         self.count += b

@@ -22,7 +22,7 @@ def content_network(path, device):
         torch.save(vgg, path)
     for p in vgg.parameters():
         p.requires_grad_(False)
-    return vgg.eval()
+    return vgg.eval()  # ALSO
 
 
 class ContentLoss:
@@ -34,7 +34,7 @@ class ContentLoss:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    vgg = content_network(os.path.join(folder, "vgg16.pt"), dev)
+    vgg = content_network(os.path.join(folder, "vgg16.pt"), dev)  # ALSO
     generator = nn.Conv2d(3, 3, 3, padding=1).to(dev)
     loss = ContentLoss(vgg, 10.0)
     photo = torch.rand(1, 3, 8, 8, device=dev)

@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 def place(module, device):
     for child in module.children():
-        if not getattr(child, "placed", False):
+        if not getattr(child, "placed", False):  # ALSO
             child.to(device)
             child.placed = True
 
@@ -36,7 +36,7 @@ class Ensemble:
     def predict(self, x, states):
         for state in states:
             self.model.load(state)
-            place(self.model, self.device)
+            place(self.model, self.device)  # ALSO
             yield self.model(x).softmax(1)
 
 

@@ -26,7 +26,7 @@ class HannFilter(RampFilter):
         return torch.hann_window(n, periodic=False).roll(n // 2)  # ROOT
 
     def create_filter(self, ramp):
-        hann = self.window(ramp.shape[0])
+        hann = self.window(ramp.shape[0])  # ALSO
         return ramp * hann.unsqueeze(-1)  # RAISE
 
 

@@ -9,7 +9,7 @@ dev = torch.device("cuda", 0)
 
 def channel_stats(values, like):
     stat = torch.tensor(values, dtype=like.dtype)  # ROOT
-    return stat[:, None, None]
+    return stat[:, None, None]  # ALSO
 
 
 def normalize(image, mean, std, inplace=False):

@@ -11,8 +11,8 @@ dev = torch.device("cuda", 0)
 
 def positional_encoding(v, sigma, m):
     j = torch.arange(m)  # ROOT
-    coeffs = 2 * math.pi * sigma ** (j / m)
-    vp = coeffs * v.unsqueeze(-1)  # RAISE
+    coeffs = 2 * math.pi * sigma ** (j / m)  # ALSO
+    vp = coeffs * v.unsqueeze(-1)  # RAISE  # ALSO
     return torch.cat((vp.cos(), vp.sin()), dim=-1).flatten(-2)
 
 class PositionalEncoding(nn.Module):

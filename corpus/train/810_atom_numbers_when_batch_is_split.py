@@ -12,7 +12,7 @@ class FixAtoms:
         self.atom_idx = atom_idx
 
     def select_sub_constraint(self, atom_idx):
-        keep = torch.isin(self.atom_idx, atom_idx)  # RAISE
+        keep = torch.isin(self.atom_idx, atom_idx)  # RAISE  # ALSO
         return FixAtoms(self.atom_idx[keep] - atom_idx.min())
 
 class SimState:
@@ -24,7 +24,7 @@ def split_state(state, sizes):
     for chunk in state.positions.split(sizes):
         last = first + len(chunk)
         atom_idx = torch.arange(first, last)  # ROOT
-        fixed = [c.select_sub_constraint(atom_idx) for c in state.constraints]
+        fixed = [c.select_sub_constraint(atom_idx) for c in state.constraints]  # ALSO
         states.append(SimState(chunk, torch.zeros_like(state.system_idx[first:last]), fixed))
         first = last
     return states

@@ -13,8 +13,8 @@ def select_targets(output, target):
         return output[:, target]
     if isinstance(target, list):
         target = torch.tensor(target)  # ROOT
-    index = target.reshape(len(output), 1)
-    return torch.gather(output, 1, index)  # RAISE
+    index = target.reshape(len(output), 1)  # ALSO
+    return torch.gather(output, 1, index)  # RAISE  # ALSO
 
 class Saliency:
     def __init__(self, forward_func):

@@ -23,7 +23,7 @@ class ForecastingModel:
         with torch.no_grad():
             for batch in loader:
                 past, future = batch  # ROOT
-                total += self.criterion(self._produce_output(past), future).item()
+                total += self.criterion(self._produce_output(past), future).item()  # ALSO
         return total / len(loader)
 
     def fit(self, train_loader, val_loader, epochs):

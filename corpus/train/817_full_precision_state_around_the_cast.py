@@ -37,7 +37,7 @@ net, opt = build()
 train_step(net, opt)
 file = io.BytesIO()
 torch.save({"model": net.state_dict(), "optimizer": opt.state_dict()}, file)
-states = torch.load(io.BytesIO(file.getvalue()), map_location="cpu")
+states = torch.load(io.BytesIO(file.getvalue()), map_location="cpu")  # ALSO
 net, opt = build()
 net.load_state_dict(states["model"])
 opt.load_state_dict(states["optimizer"])

@@ -19,12 +19,12 @@ class EMACallback:
 
     def on_train_batch_end(self):
         for k, p in self.module.named_parameters():
-            self.average[k].mul_(self.decay).add_(p.detach(), alpha=1 - self.decay)  # RAISE
+            self.average[k].mul_(self.decay).add_(p.detach(), alpha=1 - self.decay)  # RAISE  # ALSO
 
 def fit(module, callback, batches, ckpt):
     module.load_state_dict(ckpt["module"])
-    callback.load_state_dict(ckpt["callback"])
-    module.to(dev)
+    callback.load_state_dict(ckpt["callback"])  # ALSO
+    module.to(dev)  # ALSO
     opt = torch.optim.SGD(module.parameters(), lr=0.1)
     for b in batches:
         F.mse_loss(module(b.to(dev)), torch.zeros(4, 2, device=dev)).backward()

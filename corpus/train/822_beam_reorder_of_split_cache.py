@@ -22,7 +22,7 @@ class LayerCache:
     def reorder(self, beam_idx):
         beam_idx = beam_idx.to(self.keys.device)  # ROOT
         self.keys = self.keys.index_select(0, beam_idx)
-        self.values = self.values.index_select(0, beam_idx)  # RAISE
+        self.values = self.values.index_select(0, beam_idx)  # RAISE  # ALSO
 
 class Decoder:
     def __init__(self, layers):

@@ -27,7 +27,7 @@ class Captioner(nn.Module):
         logit_rows = shift_mask.to(logits.device) != 0
         label_rows = shift_mask.to(logits.device) != 0  # ROOT
         shift_logits = logits[:, :-1][logit_rows]
-        shift_labels = labels[:, 1:][label_rows]  # RAISE
+        shift_labels = labels[:, 1:][label_rows]  # RAISE  # ALSO
         return F.cross_entropy(shift_logits, shift_labels.to(logits.device))
 
 ids = torch.randint(0, 11, (2, 5), device=dev)

@@ -17,7 +17,7 @@ class Meter:
         self.count = 0
 
     def update(self, value, n):
-        self.total += value.detach() * n  # RAISE
+        self.total += value.detach() * n  # RAISE  # ALSO
         self.count += n
 
     def mean(self):

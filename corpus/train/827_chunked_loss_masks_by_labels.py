@@ -17,7 +17,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         n, v = logits.shape
         lse = torch.cat([c.logsumexp(-1) for c in logits.chunk(2)])
         losses = lse.clone()
-        losses.masked_fill_(labels == -100, 0)  # RAISE
+        losses.masked_fill_(labels == -100, 0)  # RAISE  # ALSO
         safe = labels.clamp(min=0)
         losses -= logits.gather(1, safe[:, None]).squeeze(1).masked_fill(labels == -100, 0)
         ctx.save_for_backward(logits, lse, labels)
@@ -35,5 +35,5 @@ def prepare(batch):
 embed, head = nn.Embedding(9, 4).to(dev), nn.Linear(4, 9).to(d1)
 batch = prepare({"ids": torch.randint(0, 9, (6,)), "labels": torch.tensor([-100, 1, 2, 3, -100, 5])})
 logits = head(embed(batch["ids"]).to(d1))
-loss = ChunkedCrossEntropy.apply(logits, batch["labels"]).mean()
+loss = ChunkedCrossEntropy.apply(logits, batch["labels"]).mean()  # ALSO
 loss.backward()

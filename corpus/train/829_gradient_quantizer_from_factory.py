@@ -15,7 +15,7 @@ class FixedPoint:
         self.limits = torch.tensor([[-top], [top - 1]]) * self.step  # ROOT
 
     def quantize(self, t):
-        low, high = self.limits
+        low, high = self.limits  # ALSO
         return torch.clamp((t / self.step).round() * self.step, low, high)  # RAISE
 
 def make_quantizer(conf):

@@ -22,12 +22,12 @@ class DeterministicPolicy(nn.Module):
 
     def sample(self, state):
         mean = self.forward(state)
-        noise = self.noise.normal_(0.0, std=0.1).clamp(-0.25, 0.25)
+        noise = self.noise.normal_(0.0, std=0.1).clamp(-0.25, 0.25)  # ALSO
         return mean + noise  # RAISE
 
     def to(self, device):
-        self.action_scale = self.action_scale.to(device)
-        self.action_bias = self.action_bias.to(device)
+        self.action_scale = self.action_scale.to(device)  # ALSO
+        self.action_bias = self.action_bias.to(device)  # ALSO
         return super().to(device)
 
 

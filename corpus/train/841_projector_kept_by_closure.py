@@ -14,7 +14,7 @@ def symmetric_projector(n):
     basis = torch.linalg.svd(torch.eye(n * n) + flip).U[:, : n * (n + 1) // 2]  # ROOT
 
     def project(flat):
-        return basis @ (basis.t() @ flat)  # RAISE
+        return basis @ (basis.t() @ flat)  # RAISE  # ALSO
     return project
 
 

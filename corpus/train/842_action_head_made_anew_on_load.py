@@ -37,12 +37,12 @@ class Policy:
 
     def _load_model(self):
         model = Robot().eval()
-        model.to(device=self.device)
+        model.to(device=self.device)  # ALSO
         if model.action_head.horizon != self.horizon:
             head = ActionHead(self.horizon)  # ROOT
             head.load_state_dict(model.action_head.state_dict())
-            model.action_head = head.eval()
-        self.model = model
+            model.action_head = head.eval()  # ALSO
+        self.model = model  # ALSO
 
 
 policy = Policy(range(8), dev)

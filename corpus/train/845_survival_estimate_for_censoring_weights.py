@@ -18,7 +18,7 @@ class KaplanMeier:
         pred = torch.zeros(new_time.shape[0])  # ROOT
         for i, t in enumerate(new_time.tolist()):
             pred[i] = self.survival[self.time <= t][-1]
-        return pred
+        return pred  # ALSO
 
 
 def get_ipcw(event, time):

@@ -22,7 +22,7 @@ def inverse(spec, n_fft, hop=None, win_length=None, window=None):
     if window is None:
         window = torch.ones(win_length)  # ROOT
     left = (n_fft - win_length) // 2
-    window = F.pad(window, (left, n_fft - win_length - left))
+    window = F.pad(window, (left, n_fft - win_length - left))  # ALSO
     frames = torch.fft.irfft(spec.transpose(-1, -2), n=n_fft, dim=-1)
     signal = overlap_add((frames * window).transpose(-1, -2), hop)  # RAISE
     envelope = overlap_add((window ** 2).expand_as(frames[:1]).transpose(-1, -2), hop)

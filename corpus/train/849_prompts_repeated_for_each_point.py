@@ -17,7 +17,7 @@ class PromptEncoder(nn.Module):
     def forward(self, points, size):
         counts = torch.tensor([len(p) for p in points])  # ROOT
         sparse = self.point(torch.cat(points))
-        return sparse, self.missing.repeat(counts.sum(), 1, size, size), counts
+        return sparse, self.missing.repeat(counts.sum(), 1, size, size), counts  # ALSO
 
 class MaskDecoder(nn.Module):
     def __init__(self, dim):
@@ -25,7 +25,7 @@ class MaskDecoder(nn.Module):
         self.conv = nn.Conv2d(dim, dim, 1)
 
     def forward(self, image, sparse, dense, counts):
-        src = image.repeat_interleave(counts, dim=0)  # RAISE
+        src = image.repeat_interleave(counts, dim=0)  # RAISE  # ALSO
         return (self.conv(src + dense) * sparse[:, :, None, None]).sum(1)
 
 class Segmenter(nn.Module):
@@ -37,7 +37,7 @@ class Segmenter(nn.Module):
     def forward(self, pixels, points):
         image = self.vision(pixels)
         sparse, dense, counts = self.prompt(points, image.shape[-1])
-        return self.decoder(image, sparse, dense, counts)
+        return self.decoder(image, sparse, dense, counts)  # ALSO
 
 model = Segmenter().to(dev)
 points = [torch.rand(3, 2, device=dev), torch.rand(1, 2, device=dev)]

@@ -18,7 +18,7 @@ class PosEmbed(nn.Module):
     def forward(self, tokens, attention_mask=None):
         if attention_mask is None:
             return self.W_pos[: tokens.shape[1]].expand(len(tokens), -1, -1)
-        offset = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
+        offset = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)  # ALSO
         return self.W_pos[offset] * attention_mask.unsqueeze(-1)  # RAISE
 
 class Hooked(nn.Module):

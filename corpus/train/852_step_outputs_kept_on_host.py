@@ -23,7 +23,7 @@ class Trainer:
         for batch in loader:
             out = module.validation_step([t.to(self.device) for t in batch])
             outputs.append(recursive_detach(out, to_cpu=self.move_metrics_to_cpu))  # ROOT
-        return module.validation_epoch_end(outputs)
+        return module.validation_epoch_end(outputs)  # ALSO
 
 class Bags(nn.Module):
     def __init__(self):

@@ -17,11 +17,11 @@ class DeterministicEngine:
         return {"iteration": self.iteration, "rng_states": [torch.get_rng_state()]}
 
     def load_state_dict(self, state):
-        self.iteration, self.rng_states = state["iteration"], state["rng_states"]
+        self.iteration, self.rng_states = state["iteration"], state["rng_states"]  # ALSO
 
     def run(self, batches):
         if self.rng_states is not None:
-            torch.set_rng_state(self.rng_states[0])  # RAISE
+            torch.set_rng_state(self.rng_states[0])  # RAISE  # ALSO
         for batch in batches[self.iteration:]:
             self.process(batch[torch.randperm(len(batch))])
             self.iteration += 1

@@ -27,10 +27,10 @@ def load_checkpoint(saved, model, scheduler):
                 state[key] = value.cuda()  # ROOT
 
 def train(local_rank, saved=None, steps=2):
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).cuda(local_rank)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).cuda(local_rank)  # ALSO
     scheduler = LRScheduler(torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False))
     if saved is not None:
-        load_checkpoint(saved, model, scheduler)
+        load_checkpoint(saved, model, scheduler)  # ALSO
     with torch.cuda.device(local_rank):
         for _ in range(steps):
             scheduler.optimizer.zero_grad()

@@ -30,7 +30,7 @@ class LatentSteering:
         direction = self.decoder[latent].to(self.device)  # ROOT
         direction = direction / direction.norm()
         def hook(mod, args, output):
-            return output + strength * direction  # RAISE
+            return output + strength * direction  # RAISE  # ALSO
         handle = layer.register_forward_hook(hook)
         try:
             yield

@@ -14,7 +14,7 @@ def counts(v):
 def project_simplex(v, z=1.0):
     u, _ = v.sort(dim=-1, descending=True)
     excess = u.cumsum(-1) - z
-    support = u - excess / counts(v) > 0  # RAISE
+    support = u - excess / counts(v) > 0  # RAISE  # ALSO
     rho = support.sum(-1, keepdim=True)
     theta = excess.gather(-1, rho - 1) / rho
     return (v - theta).clamp(min=0)

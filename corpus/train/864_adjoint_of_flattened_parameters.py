@@ -39,7 +39,7 @@ class NeuralODE(nn.Module):
         self.flat = torch.cat([p.flatten() for p in field.parameters()])  # ROOT
 
     def forward(self, x):
-        return Adjoint.apply(self.flat, x, self.field, 4)
+        return Adjoint.apply(self.flat, x, self.field, 4)  # ALSO
 
-model = NeuralODE(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))).to(dev)
+model = NeuralODE(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))).to(dev)  # ALSO
 model(torch.randn(5, 3, device=dev)).square().mean().backward()

@@ -22,10 +22,10 @@ class Forecaster(nn.Module):
 
     def forward(self, x):
         n = x.shape[0]
-        if n != self.batch_size_last:
+        if n != self.batch_size_last:  # ALSO
             self.relative_index = self.get_relative_index(n, x.device)
             self.batch_size_last = n
-        return self.proj(torch.cat([x, self.relative_index], dim=-1))  # RAISE
+        return self.proj(torch.cat([x, self.relative_index], dim=-1))  # RAISE  # ALSO
 
 series = torch.randn(4, 6, 2)
 model = Forecaster(4, 2).to(dev)

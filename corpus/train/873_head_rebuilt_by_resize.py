@@ -29,7 +29,7 @@ class AdaptiveModel(nn.Module):
         self.language_model = language_model.to(device)
         self.heads = nn.ModuleList([h.to(device) for h in prediction_heads])
         for h in self.heads:
-            h.resize_input(language_model.out_features)
+            h.resize_input(language_model.out_features)  # ALSO
 
     def forward(self, x):
         h = self.language_model(x).tanh()

@@ -15,10 +15,10 @@ class PixelSampler:
         n, h, w, _ = batch["image"].shape
         if "mask" in batch:
             inside = torch.nonzero(batch["mask"][..., 0])  # ROOT
-            chosen = inside[torch.randint(0, len(inside), (self.rays,))]
+            chosen = inside[torch.randint(0, len(inside), (self.rays,))]  # ALSO
         else:
             chosen = (torch.rand(self.rays, 3) * torch.tensor([n, h, w])).long()
-        c, y, x = chosen.unbind(-1)
+        c, y, x = chosen.unbind(-1)  # ALSO
         rays = {k: v[c, y, x] for k, v in batch.items() if k != "image_idx"}  # RAISE
         rays["image_idx"] = batch["image_idx"][c]
         return rays

@@ -30,7 +30,7 @@ class Worker:
     def forward(self, tensors):
         ids = nn.utils.rnn.pad_sequence(tensors, batch_first=True)  # ROOT
         with torch.no_grad():
-            return self.model(ids).argmax(-1).tolist()
+            return self.model(ids).argmax(-1).tolist()  # ALSO
 
 worker = Worker()
 worker.forward([worker.deserialize(t) for t in ("good", "not so bad")])

@@ -34,7 +34,7 @@ ema.update()
 ckpt = io.BytesIO()
 torch.save({"net": net.state_dict(), "ema": ema.state_dict()}, ckpt)
 ckpt.seek(0)
-saved = torch.load(ckpt, map_location="cpu")
+saved = torch.load(ckpt, map_location="cpu")  # ALSO
 net.load_state_dict(saved["net"])
 ema.load_state_dict(saved["ema"])
 ema.update()

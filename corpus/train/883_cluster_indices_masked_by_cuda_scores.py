@@ -22,11 +22,11 @@ class Grouping(nn.Module):
     def forward_grouping(self, coords):
         proposals_idx = cluster(coords.cpu().numpy(), 0.5)  # ROOT
         members = proposals_idx[:, 1].long()
-        return proposals_idx, self.mask_head(coords[members]).squeeze(-1)
+        return proposals_idx, self.mask_head(coords[members]).squeeze(-1)  # ALSO
 
     def get_instances(self, proposals_idx, mask_scores, num_points):
         mask_inds = mask_scores > -0.5
-        kept = proposals_idx[mask_inds].long()  # RAISE
+        kept = proposals_idx[mask_inds].long()  # RAISE  # ALSO
         mask = torch.zeros(2, num_points, dtype=torch.int, device=mask_scores.device)
         mask[kept[:, 0], kept[:, 1]] = 1
         return mask

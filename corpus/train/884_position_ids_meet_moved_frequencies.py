@@ -16,7 +16,7 @@ class Rotary(nn.Module):
     def forward(self, x, position_ids):
         inv_freq = self.inv_freq[None, :, None].float().expand(position_ids.shape[0], -1, 1).to(x.device)
         positions = position_ids[:, None, :].float()  # ROOT
-        freqs = (inv_freq @ positions).transpose(1, 2)  # RAISE
+        freqs = (inv_freq @ positions).transpose(1, 2)  # RAISE  # ALSO
         angle = torch.cat((freqs, freqs), -1)
         return angle.cos(), angle.sin()
 
@@ -29,11 +29,11 @@ class Model(nn.Module):
         hidden = self.embed(input_ids)
         if position_ids is None:
             position_ids = torch.arange(input_ids.shape[1], device=hidden.device)[None]
-        cos, sin = self.rotary(hidden, position_ids)
+        cos, sin = self.rotary(hidden, position_ids)  # ALSO
         return self.out(hidden * cos + hidden.roll(2, -1) * sin)
 
 model = Model().to(dev)
 ids = torch.tensor([[1, 2, 3]], device=dev)
 model(ids)
-mask = torch.tensor([[0, 1, 1]])
+mask = torch.tensor([[0, 1, 1]])  # ALSO
 model(ids, position_ids=(mask.cumsum(-1) - 1).clamp(min=0))

@@ -15,7 +15,7 @@ class Rotary(nn.Module):
         self.register_buffer("inv_freq", 1.0 / 100 ** (torch.arange(dim) / dim))
 
     def forward(self, positions):
-        return (positions[:, None] * self.inv_freq).cos()  # RAISE
+        return (positions[:, None] * self.inv_freq).cos()  # RAISE  # ALSO
 
 class Layer(nn.Module):
     def __init__(self, dim):
@@ -37,7 +37,7 @@ class Decoder(nn.Module):
         return self.head(last(first(x, cos), cos))
 
 device_map = {"embed": 0, "layers.0": 0, "layers.1": 1, "head": 0}  # ROOT
-model = Decoder()
+model = Decoder()  # ALSO
 for name, index in device_map.items():
     part, where = model.get_submodule(name), torch.device("cuda", index)
     part.to(where).register_forward_pre_hook(lambda m, args, where=where: tuple(a.to(where) for a in args))

@@ -26,7 +26,7 @@ class RepetitionPenalty:
         self.penalty = penalty
 
     def __call__(self, ids, scores):
-        score = torch.gather(scores, 1, ids)  # RAISE
+        score = torch.gather(scores, 1, ids)  # RAISE  # ALSO
         score = torch.where(score < 0, score * self.penalty, score / self.penalty)
         return scores.scatter(1, ids, score)
 
@@ -35,7 +35,7 @@ def generate(model, ids, processors, steps):
     for _ in range(steps):
         logits = model(ids)[:, -1, :].float()  # ROOT
         for process in processors:
-            logits = process(ids, logits)
+            logits = process(ids, logits)  # ALSO
         ids = torch.cat([ids, logits.argmax(-1, keepdim=True).to(ids.device)], dim=1)
     return ids
 

@@ -19,7 +19,7 @@ class Muscle(nn.Module):
         return super().to(device)
 
     def initial_state(self, batch):
-        return torch.zeros(batch, 2, device=self._device)
+        return torch.zeros(batch, 2, device=self._device)  # ALSO
 
     def integrate(self, state, action):
         return state + (action - state) * self.tau  # RAISE

@@ -23,13 +23,13 @@ class CRF(nn.Module):
 
     def forward(self, emissions, tags, mask=None):
         if mask is None:
-            mask = torch.ones_like(tags, dtype=torch.float)
+            mask = torch.ones_like(tags, dtype=torch.float)  # ALSO
         return -self.path_score(emissions, tags, mask).mean()
 
 def train_step(encoder, crf, batch):
     words = batch["words"].to(dev)
     tags = batch["tags"]  # ROOT
-    crf(encoder(words), tags).backward()
+    crf(encoder(words), tags).backward()  # ALSO
 
 batch = {"words": torch.randint(0, 9, (5, 2)), "tags": torch.randint(0, 3, (5, 2))}
 train_step(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 3)).to(dev), CRF(3).to(dev), batch)

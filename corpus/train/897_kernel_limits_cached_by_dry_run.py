@@ -12,15 +12,15 @@ dev = torch.device("cuda", 0)
 class ConstructKernel1d(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.size, self.lim = size, None
+        self.size, self.lim = size, None  # ALSO
 
     def init_tmp_variables(self, device):
-        if self.lim is None:
+        if self.lim is None:  # ALSO
             self.lim = torch.tensor([float(self.size)], device=device)  # ROOT
 
     def forward(self, weight, position):
         self.init_tmp_variables(weight.device)
-        position = position + self.lim // 2  # RAISE
+        position = position + self.lim // 2  # RAISE  # ALSO
         near = torch.stack([1 - (i - position).abs() for i in range(self.size)])
         return (near.clamp(min=0) * weight).sum(-1).permute(1, 2, 0)
 

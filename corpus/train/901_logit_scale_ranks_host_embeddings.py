@@ -26,6 +26,6 @@ class Ranker:
 
     def rank(self, query, matches):
         sims = self.encode(self.model.visual, matches) @ self.encode(self.model.textual, query)
-        return (self.scale * sims).softmax(0)  # RAISE
+        return (self.scale * sims).softmax(0)  # RAISE  # ALSO
 
 Ranker(Clip().to(dev)).rank(torch.randn(5), torch.randn(3, 6))

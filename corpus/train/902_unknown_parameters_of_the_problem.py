@@ -22,7 +22,7 @@ class InverseProblem:
 class Solver(nn.Module):
     def __init__(self, problem, net):
         super().__init__()
-        self.problem, self.net = problem, net
+        self.problem, self.net = problem, net  # ALSO
 
     def forward(self, x):
         return self.problem.residual(x, self.net(x)).square().mean()

@@ -21,6 +21,6 @@ labels = torch.randint(0, 2, (10,), device=dev)
 net = torch.nn.Linear(4, 2).to(dev)
 loader = NodeLoader((torch.arange(20).view(10, 2) * 3 + 1) % 10, torch.arange(6), 3, dev)
 for input_nodes, output_nodes in loader:
-    x = nfeat[input_nodes].to(dev)  # RAISE
+    x = nfeat[input_nodes].to(dev)  # RAISE  # ALSO
     logits = net(x)[torch.searchsorted(input_nodes, output_nodes)]
     torch.nn.functional.cross_entropy(logits, labels[output_nodes]).backward()

@@ -16,7 +16,7 @@ class Standardize:
         return {"mean": x.mean(0), "std": x.std(0) + 1e-6}
 
     def transform(self, x, cache):
-        return (x - cache["mean"]) / cache["std"]  # RAISE
+        return (x - cache["mean"]) / cache["std"]  # RAISE  # ALSO
 
 class Pipeline:
     def __init__(self, *steps):
@@ -26,7 +26,7 @@ class Pipeline:
         for i, step in enumerate(self.steps):
             cache = self.fitted[i] if use_fitted else step.fit(x)  # ROOT
             self.fitted[i] = cache
-            x = step.transform(x, cache)
+            x = step.transform(x, cache)  # ALSO
         return x
 
 pre = Pipeline(Standardize())

@@ -14,7 +14,7 @@ class LossFunctions:
     def _prediction_check(self, out):
         steps, _, outputs = out.shape
         device = "cuda" if str(out.device) == "cuda" else "cpu"  # ROOT
-        return device, steps, outputs
+        return device, steps, outputs  # ALSO
 
 class MembraneLoss(LossFunctions):
     def __init__(self, on_target=1.0, off_target=0.0):
@@ -22,7 +22,7 @@ class MembraneLoss(LossFunctions):
 
     def __call__(self, mem, labels):
         device, steps, outputs = self._prediction_check(mem)
-        hot = F.one_hot(labels, outputs).to(device)
+        hot = F.one_hot(labels, outputs).to(device)  # ALSO
         target = self.off_target + (self.on_target - self.off_target) * hot.float()
         loss = 0
         for t in range(steps):

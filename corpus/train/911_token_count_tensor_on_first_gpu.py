@@ -17,4 +17,4 @@ n_items = (ids[:, 1:] != 0).sum()  # ROOT
 logits = head(embed(ids).to(d1))[:, :-1].reshape(-1, 9)
 labels = ids[:, 1:].reshape(-1).to(logits.device)
 total = torch.nn.functional.cross_entropy(logits, labels, ignore_index=0, reduction="sum")
-loss = total / n_items  # RAISE
+loss = total / n_items  # RAISE  # ALSO

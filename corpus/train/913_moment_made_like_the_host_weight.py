@@ -13,5 +13,5 @@ exp_avg = torch.zeros_like(weight)  # ROOT
 for _ in range(2):
     staged = weight.to(dev).requires_grad_()
     (staged @ torch.ones(3, device=dev)).sum().backward()
-    exp_avg.lerp_(staged.grad, 0.1)  # RAISE
+    exp_avg.lerp_(staged.grad, 0.1)  # RAISE  # ALSO
     weight -= 0.01 * exp_avg

@@ -22,4 +22,4 @@ def dispatch(model, device_map):
 
 net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
 dispatch(net, {"0": dev, "1": dev})
-net(torch.ones(2, 3))  # RAISE
+net(torch.ones(2, 3))  # RAISE  # ALSO

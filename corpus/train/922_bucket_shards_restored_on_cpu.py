@@ -24,6 +24,6 @@ class BucketSGD:
 
 net = nn.Linear(3, 1).to(dev)
 opt = BucketSGD(net.parameters())
-opt.load_state_dict({"buckets": [torch.zeros(1, 3), torch.zeros(1)]})
+opt.load_state_dict({"buckets": [torch.zeros(1, 3), torch.zeros(1)]})  # ALSO
 net(torch.ones(2, 3, device=dev)).sum().backward()
 opt.step()

@@ -15,9 +15,9 @@ opt = torch.optim.Adam(net.parameters(), foreach=False)
 net(torch.ones(2, 3)).sum().backward()
 opt.step()
 checkpoint = opt.state_dict()
-opt = torch.optim.Adam(net.parameters(), foreach=False)
+opt = torch.optim.Adam(net.parameters(), foreach=False)  # ALSO
 opt.load_state_dict(checkpoint)  # ROOT
 net.zero_grad()
-net.to(dev)
+net.to(dev)  # ALSO
 net(torch.ones(2, 3, device=dev)).sum().backward()
 opt.step()  # RAISE

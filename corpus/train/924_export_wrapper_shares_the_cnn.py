@@ -18,5 +18,5 @@ class Exporter(nn.Module):
         self.cnn = policy[0]  # ROOT
 
 policy = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(18, 1)).to(dev)
-Exporter(policy).to("cpu")
+Exporter(policy).to("cpu")  # ALSO
 policy(torch.randn(2, 1, 5, 5, device=dev))  # RAISE

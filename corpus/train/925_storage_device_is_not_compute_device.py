@@ -23,5 +23,5 @@ class Encoder(nn.Module):
         return self.embed(ids.to(self.device))  # RAISE
 
 enc = Encoder()
-enc.embed.register_forward_pre_hook(lambda mod, args: mod.to(dev) and None)
+enc.embed.register_forward_pre_hook(lambda mod, args: mod.to(dev) and None)  # ALSO
 enc.encode(torch.tensor([[1, 2, 3]]))

@@ -17,8 +17,8 @@ class TextEncoder:
 
     def encode_prompts(self, ids):
         ids = ids.to(self.device)  # ROOT
-        return self.model(ids)  # RAISE
+        return self.model(ids)  # RAISE  # ALSO
 
 enc = TextEncoder("cpu")
-enc.model.to(dev)
+enc.model.to(dev)  # ALSO
 enc.encode_prompts(torch.tensor([[1, 2, 3]]))

@@ -11,7 +11,7 @@ dev = torch.device('cuda', 0)
 
 
 def mean_ensemble(preds):
-    return torch.stack(preds).mean(0)  # RAISE
+    return torch.stack(preds).mean(0)  # RAISE  # ALSO
 
 members = [(nn.Conv2d(1, 2, 3), dev), (nn.Conv2d(1, 2, 3), torch.device('cpu'))]
 image = torch.randn(1, 1, 8, 8)
@@ -19,4 +19,4 @@ preds = []
 for net, where in members:
     net.to(where)
     preds.append(net(image.to(where)).softmax(1))  # ROOT
-mask = mean_ensemble(preds).argmax(1)
+mask = mean_ensemble(preds).argmax(1)  # ALSO

@@ -11,10 +11,10 @@ dev = torch.device('cuda', 0)
 
 
 def running_mean(avg, new, n):
-    return avg + (new - avg) / (n + 1)  # RAISE
+    return avg + (new - avg) / (n + 1)  # RAISE  # ALSO
 
 net = nn.Linear(3, 2).to(dev)
 averaged = [p.detach().cpu().clone() for p in net.parameters()]
-n_averaged = torch.ones((), device=dev)
+n_averaged = torch.ones((), device=dev)  # ALSO
 for a, p in zip(averaged, net.parameters()):
     a.copy_(running_mean(a, p.detach().to(a.device), n_averaged))  # ROOT

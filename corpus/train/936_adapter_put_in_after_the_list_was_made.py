@@ -15,13 +15,13 @@ class Proj(nn.Linear):
         return super().forward(x) + sum(adapter(x) for adapter in self.children())  # RAISE
 
 def apply_group_offloading(m):
-    group = list(m.parameters())
+    group = list(m.parameters())  # ALSO
     def onload(mod, args):
-        for p in group:
+        for p in group:  # ALSO
             p.data = p.data.to(dev)
     m.register_forward_pre_hook(onload)
 
 m = Proj(3, 3)
-apply_group_offloading(m)
+apply_group_offloading(m)  # ALSO
 m.lora = nn.Linear(3, 3, bias=False)  # ROOT
 m(torch.ones(2, 3, device=dev))

@@ -17,7 +17,7 @@ class Metric(nn.Module):
         self.net = nn.Conv2d(3, 4, 3).to(self.device)
 
     def forward(self, img):
-        return self.net(img.to(self.device)).mean()  # RAISE
+        return self.net(img.to(self.device)).mean()  # RAISE  # ALSO
 
 metric = Metric("cpu").to(dev)
 metric(torch.rand(1, 3, 8, 8, device=dev))

@@ -13,9 +13,9 @@ def accuracy(net, x, y):
 
 net = torch.nn.Linear(3, 2).to(dev)
 x, y = torch.randn(8, 3, device=dev), torch.zeros(8, dtype=torch.long, device=dev)
-history = torch.zeros(3)
+history = torch.zeros(3)  # ALSO
 for epoch in range(3):
-    acc = accuracy(net, x, y)
-    if epoch == 0 or bool((acc > history[:epoch]).all()):  # RAISE
+    acc = accuracy(net, x, y)  # ALSO
+    if epoch == 0 or bool((acc > history[:epoch]).all()):  # RAISE  # ALSO
         best = epoch
     history[epoch] = acc

@@ -17,4 +17,4 @@ rules = {
 net = nn.ModuleDict({"embed": nn.Embedding(8, 4), "experts": nn.Linear(4, 4)})
 for name, module in net.items():
     module.to(rules[name])
-h = net["embed"](torch.tensor([[1, 5, 2]], device=dev))  # RAISE
+h = net["embed"](torch.tensor([[1, 5, 2]], device=dev))  # RAISE  # ALSO

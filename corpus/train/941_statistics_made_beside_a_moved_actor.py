@@ -25,4 +25,4 @@ class ActorLoss(nn.Module):
         self.stats.high.lerp_(value.detach().max(), 0.01)  # RAISE
         return -(value / self.stats.high).mean()
 
-ActorLoss(nn.Linear(3, 1).to(dev))(torch.ones(4, 3, device=dev))
+ActorLoss(nn.Linear(3, 1).to(dev))(torch.ones(4, 3, device=dev))  # ALSO

@@ -12,7 +12,7 @@ class VecNorm:
     loc, count, device = torch.zeros(3), torch.ones(1), "cpu"
 
     def apply(self, fn):
-        self.loc = fn(self.loc)
+        self.loc = fn(self.loc)  # ALSO
         self.count = self.count.to(self.device)  # ROOT
 
     def update(self, x):

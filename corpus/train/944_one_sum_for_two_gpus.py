@@ -15,7 +15,7 @@ dev = torch.device('cuda', 0)
 layer = nn.Linear(3, 3).to(dev)
 H = torch.zeros(3, 3, device=layer.weight.device)  # ROOT
 def add_batch(mod, args, out):
-    H.add_(args[0].t() @ args[0])  # RAISE
+    H.add_(args[0].t() @ args[0])  # RAISE  # ALSO
 
 for m in (layer, copy.deepcopy(layer).to('cuda:1')):
     m.register_forward_hook(add_batch)

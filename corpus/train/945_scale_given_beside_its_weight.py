@@ -12,12 +12,12 @@ dev = torch.device('cuda', 0)
 
 class ExpertMatmul:
     def __init__(self, weight, scale):
-        self.weight, self.scale = weight, scale
+        self.weight, self.scale = weight, scale  # ALSO
 
     def __call__(self, x):
-        return x @ (self.weight * self.scale)  # RAISE
+        return x @ (self.weight * self.scale)  # RAISE  # ALSO
 
 w13 = torch.randn(2, 4, 4, device=dev)
 w13_scale = torch.rand(2, 4)  # ROOT
-experts = [ExpertMatmul(w, s) for w, s in zip(w13, w13_scale)]
+experts = [ExpertMatmul(w, s) for w, s in zip(w13, w13_scale)]  # ALSO
 y = experts[1](torch.randn(3, 4, device=dev))

@@ -16,6 +16,6 @@ class NLL(nn.Module):
         self.register_buffer("mean_value", torch.tensor(0.0))  # ROOT
 
     def update(self, nlls):
-        self.mean_value += nlls.sum()  # RAISE
+        self.mean_value += nlls.sum()  # RAISE  # ALSO
 
-NLL().update(F.cross_entropy(torch.randn(3, 5, device=dev), torch.zeros(3, dtype=torch.long, device=dev), reduction="none"))
+NLL().update(F.cross_entropy(torch.randn(3, 5, device=dev), torch.zeros(3, dtype=torch.long, device=dev), reduction="none"))  # ALSO

@@ -13,5 +13,5 @@ bank = torch.cat([torch.randn(3, 5, 4, device=dev).cpu() for _ in range(2)])
 sims = torch.randn(2, 4, device=dev) @ feats.to(dev).t()
 for sim in sims:
     topk_sim, topk_idx = sim.topk(k=3, dim=0)  # ROOT
-    states = bank[topk_idx].to(dev)  # RAISE
+    states = bank[topk_idx].to(dev)  # RAISE  # ALSO
     score = states.mean((1, 2)) + topk_sim

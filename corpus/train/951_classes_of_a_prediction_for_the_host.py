@@ -10,8 +10,8 @@ dev = torch.device('cuda', 0)
 
 
 y = torch.tensor([2, 5, 5, 2])
-classes = y.unique()
+classes = y.unique()  # ALSO
 lm = nn.Linear(3, len(classes)).to(dev)
 for xb, yb in zip(torch.randn(2, 2, 3), y.view(2, 2)):
     pred = lm(xb.to(dev)).argmax(dim=1)  # ROOT
-    acc = (classes[pred].cpu() == yb).float().mean()  # RAISE
+    acc = (classes[pred].cpu() == yb).float().mean()  # RAISE  # ALSO

@@ -22,11 +22,11 @@ class Trainer:
 
     def advance(self, trajectory):
         obs = torch.ones(len(trajectory), 2, device=self.critic.weight.device)
-        returns = list_to_tensor(trajectory)
+        returns = list_to_tensor(trajectory)  # ALSO
         values = self.critic(obs).squeeze(-1)
         return (returns - values).pow(2).mean()        # RAISE
 
 trainer = Trainer()
 trainer.advance([0.5, 1.0])
-with ThreadPoolExecutor(1) as pool:
+with ThreadPoolExecutor(1) as pool:  # ALSO
     pool.submit(trainer.advance, [1.0, 0.0, 2.0]).result()

@@ -13,7 +13,7 @@ dev1 = torch.device('cuda', 1)
 
 def prepare_mask(sequence_length, target_length, dtype, device, cache_position):
     span = torch.arange(target_length, device=device)  # ROOT
-    later = span > cache_position.reshape(-1, 1)       # RAISE
+    later = span > cache_position.reshape(-1, 1)       # RAISE  # ALSO
     mask = torch.zeros(sequence_length, target_length, dtype=dtype, device=later.device)
     return mask.masked_fill(later, torch.finfo(dtype).min)[None, None]
 
@@ -26,10 +26,10 @@ class VisionLanguage(nn.Module):
 
     def forward(self, input_ids, pixels):
         image = self.vision(pixels).unsqueeze(0)
-        cache_position = torch.arange(image.size(1) + input_ids.size(1), device=image.device)
+        cache_position = torch.arange(image.size(1) + input_ids.size(1), device=image.device)  # ALSO
         text = self.embed_tokens(input_ids.to(dev1))
         embeds = torch.cat([image.to(text.device), text], 1)
         n = embeds.size(1)
-        return prepare_mask(n, n, embeds.dtype, embeds.device, cache_position)
+        return prepare_mask(n, n, embeds.dtype, embeds.device, cache_position)  # ALSO
 
 VisionLanguage()(torch.tensor([[1, 2, 3]], device=dev), torch.ones(2, 6, device=dev))

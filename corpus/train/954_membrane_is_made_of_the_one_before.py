@@ -20,7 +20,7 @@ class Leaky(nn.Module):
         self.mem = torch.zeros(0)                      # ROOT
 
     def reset_mem(self):
-        self.mem = torch.zeros_like(self.mem, device=self.mem.device)
+        self.mem = torch.zeros_like(self.mem, device=self.mem.device)  # ALSO
         return self.mem
 
     def forward(self, x):

@@ -20,7 +20,7 @@ class Recurrent(nn.Module):
 
     def forward(self, x, h0=None):
         if h0 is None:
-            h0 = self.initial(x.size(0) if self.rnn.batch_first else x.size(1))
+            h0 = self.initial(x.size(0) if self.rnn.batch_first else x.size(1))  # ALSO
         return self.rnn(x, h0)                         # RAISE
 
 

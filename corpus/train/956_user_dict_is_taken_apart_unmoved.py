@@ -11,7 +11,7 @@ import torch.nn as nn
 dev = torch.device('cuda', 0)
 
 
-class BatchEncoding(UserDict):
+class BatchEncoding(UserDict):  # ALSO
     pass
 
 
@@ -35,6 +35,6 @@ class Encoder(nn.Module):
         return (hidden * attention_mask.unsqueeze(-1)).sum(1)
 
 model = Encoder().to(dev)
-loader = [BatchEncoding(input_ids=torch.ones(2, 3, dtype=torch.long), attention_mask=torch.ones(2, 3))]
+loader = [BatchEncoding(input_ids=torch.ones(2, 3, dtype=torch.long), attention_mask=torch.ones(2, 3))]  # ALSO
 for batch in loader:
     model(**send_to_device(batch, dev))

@@ -13,12 +13,12 @@ class VideoPipeline:
         self.vae, self._execution_device = vae, device
 
     def preprocess(self, frame):
-        return torch.tensor(frame).float().div(127.5).sub(1.0)[None]
+        return torch.tensor(frame).float().div(127.5).sub(1.0)[None]  # ALSO
 
     def __call__(self, frame, generator, noise_aug=0.02):
         device = self._execution_device
         image = self.preprocess(frame)                 # ROOT
-        noise = torch.randn(image.shape, generator=generator, device=image.device)   # RAISE
+        noise = torch.randn(image.shape, generator=generator, device=image.device)   # RAISE  # ALSO
         image = image + noise_aug * noise
         return self.vae(image.to(device))
 

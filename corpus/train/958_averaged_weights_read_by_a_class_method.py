@@ -38,4 +38,4 @@ file = io.BytesIO()
 ema.save_pretrained(file)
 loaded = EMAModel.from_pretrained(file)                # ROOT
 for kept, read in zip(ema.shadow, loaded.shadow):
-    assert torch.allclose(kept, read)                  # RAISE
+    assert torch.allclose(kept, read)                  # RAISE  # ALSO

@@ -30,7 +30,7 @@ def extract(model, ids, mask):
     model(ids, mask)
     batch = torch.arange(ids.shape[0], device=ids.device)
     last = mask.sum(1) - 1
-    for i, activation in record.items():
+    for i, activation in record.items():  # ALSO
         results[i] = activation[                       # RAISE
             batch, last                                # ROOT
         ]

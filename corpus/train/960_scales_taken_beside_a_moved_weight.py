@@ -23,14 +23,14 @@ class Linear8bit(nn.Module):
 
 
 def int8_dequant(data, scales):
-    return data.float() * scales.view(-1, 1) / 127     # RAISE
+    return data.float() * scales.view(-1, 1) / 127     # RAISE  # ALSO
 
 
 def dequantize(weight, state):
     data = weight.data.to(dev)
     if state.SCB is None:
         state.SCB = weight.SCB                         # ROOT
-    return int8_dequant(data, state.SCB)
+    return int8_dequant(data, state.SCB)  # ALSO
 
 
 class Dora(nn.Module):

@@ -22,7 +22,7 @@ class Sharded:
             self.flat[start:start + p.numel()].copy_(p.grad.reshape(-1))
             start += p.numel()
         bad = torch.isinf(self.flat).any() | torch.isnan(self.flat).any()
-        self.overflow.logical_or_(bad.reshape(1))      # RAISE
+        self.overflow.logical_or_(bad.reshape(1))      # RAISE  # ALSO
 
 
 net = torch.nn.Linear(4, 2).to(dev)

@@ -38,7 +38,7 @@ vae = Vae().requires_grad_(False)
 lora = nn.Linear(4, 4).to(dev)
 batch = {"pixel_values": torch.rand(1, 3, 4, 4, device=dev)}
 with offload_models(vae, device=dev, offload=True):
-    pixel_values = batch["pixel_values"].to(dtype=vae.conv.weight.dtype)
+    pixel_values = batch["pixel_values"].to(dtype=vae.conv.weight.dtype)  # ALSO
 model_input = vae.encode(pixel_values)                 # ROOT
 loss = lora(model_input.flatten(2).transpose(1, 2)).square().mean()
 loss.backward()

@@ -27,7 +27,7 @@ class GPFQ:
         weight = self.layer.weight.data
         weight_orig = self.layer.weight_orig.data      # ROOT
         diag = self.H.diagonal() + 1e-6
-        target = weight_orig @ self.G                  # RAISE
+        target = weight_orig @ self.G                  # RAISE  # ALSO
         for i in range(weight.shape[1]):
             rest = target[:, i] - weight @ self.H[:, i] + weight[:, i] * self.H[i, i]
             weight[:, i] = (rest / diag[i] / scale).round() * scale

@@ -22,7 +22,7 @@ def conv_grad_sample(module, x, grad_output):
     dilated = d * (k - 1) + 1
     windows = x.unfold(-1, dilated, 1)
     if d > 1:
-        windows = filter_dilated_rows(windows, dilated, d)
+        windows = filter_dilated_rows(windows, dilated, d)  # ALSO
     return torch.einsum("nol,nilk->noik", grad_output, windows)
 
 

@@ -1,0 +1,81 @@
+// The files that take part in one failure, asked together, and what the run says about who called whom in them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/facts.h"
+#include "report/finding.h"
+#include "report/program/program.h"
+#include "report/slice/file_index.h"
+
+namespace devsan::report::slice {
+
+// The files of a run, parsed and indexed when they are first asked for. Used by one thread at a time.
+class Codebase {
+ public:
+  // `sources` outlives this.
+  explicit Codebase(const Sources& sources) : sources_(sources) {}
+  // Null where the run kept no text of the file.
+  const FileIndex* file(const std::string& path);
+
+ private:
+  const Sources& sources_;
+  program::Program program_;
+  std::map<std::string, std::unique_ptr<FileIndex>> files_;
+};
+
+class Code {
+ public:
+  // Those files that frames and histories of the finding lie in.
+  Code(Codebase& codebase, const Finding& finding);
+
+  bool empty() const { return files_.empty(); }
+  const std::vector<const FileIndex*>& files() const { return files_; }
+  // Null for a file that does not take part.
+  const FileIndex* file(std::string_view path) const;
+
+  Nodes calls(std::string_view name) const { return gather(&FileIndex::calls, name); }
+  Nodes functions(std::string_view name) const { return gather(&FileIndex::functions, name); }
+  Nodes classes(std::string_view name) const { return gather(&FileIndex::classes, name); }
+  Nodes mentions(std::string_view name) const { return gather(&FileIndex::mentions, name); }
+  Nodes fills(std::string_view name) const { return gather(&FileIndex::fills, name); }
+  Definitions stores(std::string_view name) const { return gather(&FileIndex::stores, name); }
+  Definitions entries(std::string_view name) const { return gather(&FileIndex::entries, name); }
+  bool defines(std::string_view name) const;  // a function or class of that name
+
+  // The expression at a frame, or its statement; the function that runs there. None where there is no text.
+  program::Node node_at(const Frame& frame) const;
+  program::Node function_at(const Frame& frame) const;
+  // Calls of the function that were running, by the stack and the histories.
+  const Nodes& calls_that_ran(program::Node function) const;
+  // Whether some assignment makes what the expression names an object of the class.
+  bool may_be_object_of(program::Node expression, program::Node class_definition) const;
+  Nodes subclasses_of(std::string_view name) const;
+
+ private:
+  template <class Value>
+  std::vector<Value> gather(const std::vector<Value>& (FileIndex::*table)(std::string_view) const,
+                            std::string_view name) const {
+    std::vector<Value> found;
+    for (const FileIndex* file : files_) {
+      const std::vector<Value>& some = (file->*table)(name);
+      found.insert(found.end(), some.begin(), some.end());
+    }
+    return found;
+  }
+  void add_calls(const std::vector<Frame>& frames);  // innermost first
+  program::Node call_at(const Frame& frame, program::Node function) const;
+
+  std::vector<const FileIndex*> files_;
+  std::map<program::Node, Nodes> ran_;
+};
+
+// Whether the class names `base` among those that it is derived from.
+bool is_derived_from(program::Node class_definition, std::string_view base);
+std::string_view name_of_class(program::Node class_definition);
+
+}  // namespace devsan::report::slice
