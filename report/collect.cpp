@@ -4,6 +4,7 @@
 #include <set>
 #include <system_error>
 
+#include "report/alternatives.h"
 #include "report/build_findings.h"
 #include "report/build_growth.h"
 #include "report/build_run.h"
@@ -152,6 +153,8 @@ Report Collector::take() {
   suppressor_.begin_run();
   take(build_endings(report_.run.processes));
   report_.findings = merger_.take();
+  slice::Codebase codebase(sources_);
+  for (Finding& finding : report_.findings) add_alternatives(finding, codebase);
   report_.suppressed = suppressed_.take();
   report_.run.suppressions = suppressor_.take();
   summarize_processes(report_.run);

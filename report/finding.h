@@ -258,6 +258,7 @@ struct Finding {
   std::optional<Growth> growth;             // only of memory-growth
   std::optional<LiveMemory> live;           // only of out-of-memory
   std::optional<RootCause> root_cause;
+  std::vector<RootCause> alternatives;  // where else the change could stand, the best first
   std::optional<Fix> fix;
   std::uint32_t step = 0;
   trace::Phase phase = trace::Phase::other;

@@ -158,6 +158,8 @@ Json finding_json(const Finding& finding) {
   add_evidence(json, finding.evidence);
   if (!finding.rule.empty()) json["rule"] = finding.rule;
   json["root_cause"] = cause_json(finding.root_cause);
+  json["alternatives"] = Json::array();
+  for (const RootCause& one : finding.alternatives) json["alternatives"].push_back(cause_json(one));
   json["fix"] = fix_json(finding.fix);
   json["step"] = finding.step;
   json["phase"] = name_of(finding.phase);

@@ -143,6 +143,14 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
     }
     append_wrapped(lines, fix->text, 4, style);
   }
+  if (!finding.alternatives.empty()) {
+    lines.push_back("");
+    lines.push_back("  " + painted(style, Paint::strong, "Or") + " change one of these lines");
+  }
+  for (const RootCause& one : finding.alternatives) {
+    lines.push_back("    " + painted(style, Paint::place, place_text(one.file, one.line, style.width - 4)));
+    append_wrapped(lines, one.why, 6, style);
+  }
   return lines;
 }
 

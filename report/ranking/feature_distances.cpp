@@ -12,11 +12,11 @@ using slice::Side;
 namespace {
 
 Feature odd_feature(Role role) {
-  return static_cast<Feature>(static_cast<std::size_t>(Feature::odd_bound) + static_cast<std::size_t>(role));
+  return static_cast<Feature>(static_cast<std::size_t>(Feature::odd_result_dropped) + static_cast<std::size_t>(role));
 }
 
 Feature other_feature(Role role) {
-  return static_cast<Feature>(static_cast<std::size_t>(Feature::other_bound) + static_cast<std::size_t>(role));
+  return static_cast<Feature>(static_cast<std::size_t>(Feature::other_result_dropped) + static_cast<std::size_t>(role));
 }
 
 void raise(Candidate& candidate, Feature feature, double value) {
