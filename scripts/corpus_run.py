@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from corpus_programs import Program
 
@@ -15,23 +15,45 @@ FEWEST_GPUS = 2
 SECONDS = 3000  # for all of them
 
 
+class Candidates(NamedTuple):
+    """Of one failure: {line of the program: {name of a feature: value}}"""
+    lines: dict
+
+
 class Run(NamedTuple):
     status: int | None  # as Popen tells it; None: it took too long
     findings: list
 
 
+class Reader(NamedTuple):
+    """What is taken from the traces of a group of programs."""
+    option: str  # of devsan view, which writes JSON for it
+    read: Callable  # (that JSON, parsed; {name of a program: what corpus_forks.py says of its end}; paths by name) -> dict
+
+
 def run(programs: list[Program], devsan: pathlib.Path, python: pathlib.Path, jobs: int) -> dict[pathlib.Path, Run]:
     """What came of each; a program that has no entry was not run. Programs of one name in two folders are told apart."""
+    return run_groups(programs, devsan, python, jobs, Reader("--json", read_runs))
+
+
+def candidates(programs: list[Program], devsan: pathlib.Path, python: pathlib.Path,
+               jobs: int) -> dict[pathlib.Path, Candidates]:
+    """The candidates of the failure at the line that each marks RAISE; a program without one has no entry."""
+    return run_groups(programs, devsan, python, jobs, Reader("--candidates", read_candidates))
+
+
+def run_groups(programs: list[Program], devsan: pathlib.Path, python: pathlib.Path, jobs: int, reader: Reader) -> dict:
     groups = collections.defaultdict(list)
     for program in programs:
         groups[max(FEWEST_GPUS, program.gpus), program.path.parent].append(program)
-    runs: dict = {}
+    found: dict = {}
     for (gpus, _), some in groups.items():
-        runs |= run_group(some, gpus, devsan, python, jobs)
-    return runs
+        found |= run_group(some, gpus, devsan, python, jobs, reader)
+    return found
 
 
-def run_group(programs: list[Program], gpus: int, devsan: pathlib.Path, python: pathlib.Path, jobs: int) -> dict:
+def run_group(programs: list[Program], gpus: int, devsan: pathlib.Path, python: pathlib.Path, jobs: int,
+              reader: Reader) -> dict:
     with tempfile.TemporaryDirectory(prefix="devsan-corpus-") as scratch:
         traces = pathlib.Path(scratch) / "traces"
         command = [devsan, "run", "--sim", gpus, "--quiet", "--out", traces, "--", python, FORKS, jobs, SECONDS, scratch,
@@ -40,11 +62,29 @@ def run_group(programs: list[Program], gpus: int, devsan: pathlib.Path, python: 
         ended = ended_programs(done.stdout)
         if not ended:
             sys.exit(f"rank: no program ran: {done.stderr.strip().splitlines()[-1:]}")
-        report = pathlib.Path(scratch) / "report.json"
-        subprocess.run([str(devsan), "view", str(traces), "--json", str(report)], check=True)
-        found = findings_by_process(json.loads(report.read_text()))
-    paths = {program.path.name: program.path for program in programs}
-    return {paths[name]: Run(told["status"], found[told["pid"]]) for name, told in ended.items()}
+        written = pathlib.Path(scratch) / "report.json"
+        subprocess.run([str(devsan), "view", str(traces), reader.option, str(written)], check=True)
+        return reader.read(json.loads(written.read_text()), ended, {program.path.name: program for program in programs})
+
+
+def read_runs(report: dict, ended: dict, programs: dict[str, Program]) -> dict[pathlib.Path, Run]:
+    found = findings_by_process(report)
+    return {programs[name].path: Run(told["status"], found[told["pid"]]) for name, told in ended.items()}
+
+
+def read_candidates(report: dict, ended: dict, programs: dict[str, Program]) -> dict[pathlib.Path, Candidates]:
+    failures = collections.defaultdict(list)
+    for failure in report["findings"]:
+        failures[pathlib.Path(failure["file"] or "").name].append(failure)
+    read = {}
+    for name in ended:
+        program = programs[name]
+        mine = [one for one in failures[name] if one["line"] in program.raises]
+        if mine:
+            lines = {one["line"]: one["features"] for one in mine[0]["candidates"]
+                     if pathlib.Path(one["file"]).name == name}
+            read[program.path] = Candidates(lines)
+    return read
 
 
 def ended_programs(output: str) -> dict[str, dict]:

@@ -1,10 +1,14 @@
 #include "report/slice/code.h"
 
 #include <algorithm>
+#include <fstream>
+#include <optional>
 
 #include "report/program/expressions.h"
+#include "report/program/flow.h"
 #include "report/program/functions.h"
 #include "report/program/positions.h"
+#include "trace/source_hash.h"
 
 namespace devsan::report::slice {
 
@@ -47,6 +51,18 @@ std::vector<Frame> chain_of(const LineageStep& step) {
   return chain;
 }
 
+// The file of which the run kept the hash alone, where it is still the same.
+std::optional<std::string> unchanged(const std::string& path, const SourceText& known) {
+  constexpr std::uint64_t kLargest = 4 << 20;
+  if (known.hash == 0 || known.size > kLargest) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::string text(known.size, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const bool whole = in.gcount() == static_cast<std::streamsize>(text.size()) && in.peek() == EOF;
+  if (!whole || trace::source_hash(text) != known.hash) return std::nullopt;
+  return text;
+}
+
 }  // namespace
 
 const FileIndex* Codebase::file(const std::string& path) {
@@ -54,15 +70,17 @@ const FileIndex* Codebase::file(const std::string& path) {
   if (known != files_.end()) return known->second.get();
   std::unique_ptr<FileIndex>& index = files_[path];
   const auto source = sources_.find(path);
-  if (source != sources_.end() && source->second.text) {
-    index = std::make_unique<FileIndex>(program_.add(path, *source->second.text));
-  }
+  if (source == sources_.end()) return nullptr;
+  const std::optional<std::string> text = source->second.text ? source->second.text : unchanged(path, source->second);
+  if (text) index = std::make_unique<FileIndex>(program_.add(path, *text));
   return index.get();
 }
 
-Code::Code(Codebase& codebase, const Finding& finding) {
+Code::Code(Codebase& codebase, const Finding& finding, Files files) {
   const auto add = [&](const Frame& frame) {
     if (frame.torch || frame.file.empty() || file(frame.file) != nullptr) return;
+    if (frame.library && files == Files::program) return;
+    if (frame.library) libraries_.insert(frame.file);
     if (const FileIndex* index = codebase.file(frame.file)) files_.push_back(index);
   };
   if (finding.where) add(*finding.where);
@@ -166,6 +184,107 @@ bool Code::may_be_object_of(Node expression, Node class_definition) const {
   return false;
 }
 
+Node Code::class_made_by(Node value) const {
+  const Node bare = program::awaited(value);
+  if (!bare.is(Kind::Call)) return {};
+  // `Net().to(device)` is the same object.
+  const std::string_view called = called_name(bare);
+  if (called == "to" || called == "cuda" || called == "cpu" || called == "eval" || called == "train") {
+    return class_made_by(program::call_parts(bare).receiver());
+  }
+  const Nodes known = classes(called);
+  return known.size() == 1 ? known.front() : Node();
+}
+
+Node Code::class_of_object(Node expression) const {
+  const auto [found, fresh] = class_of_object_.try_emplace(expression);
+  if (fresh) {
+    const Node answer = find_class_of(expression);
+    class_of_object_[expression] = answer;
+    return answer;
+  }
+  return found->second;
+}
+
+Node Code::find_class_of(Node expression) const {
+  if (expression.is(Kind::Call)) {
+    return called_name(expression) == "super" ? program::class_of(expression) : class_made_by(expression);
+  }
+  const program::SourceFile& file = expression.file();
+  Node one;
+  const auto add = [&](const program::Definition& definition) {
+    const Node made = definition.path.empty() && definition.value ? class_made_by(definition.value) : Node();
+    if (!made || (one && one != made)) return false;
+    one = made;
+    return true;
+  };
+  if (expression.is(Kind::Identifier)) {
+    for (const program::Reached& reached : file.flow().reaching(expression).definitions) {
+      const program::Definition& definition = *reached.definition;
+      const bool first = definition.kind == program::DefinitionKind::Parameter && definition.scope != nullptr &&
+                         !definition.scope->parameters.empty() &&
+                         definition.scope->parameters.front().name == definition.variable.name;
+      if (const Node owner = first ? program::class_of_method(definition.scope->node) : Node()) return owner;
+      if (!add(definition)) return {};
+    }
+    return one;
+  }
+  if (!expression.is(Kind::Attribute)) return {};
+  const Node owner = class_of_object(expression.child(Field::Object));
+  if (!owner) return {};
+  for (const program::Definition* store : stores(last_name(expression))) {
+    if (is_in(store->statement, family_of(owner)) && !add(*store)) return {};
+  }
+  return one;
+}
+
+const Nodes& Code::family_of(Node class_definition) const {
+  const auto [found, fresh] = families_.try_emplace(class_definition);
+  Nodes& family = found->second;
+  if (!fresh) return family;
+  family.push_back(class_definition);
+  const auto add = [&](const Nodes& some) {
+    for (const Node one : some) {
+      if (std::ranges::find(family, one) == family.end()) family.push_back(one);
+    }
+  };
+  for (std::size_t k = 0; k < family.size(); ++k) {  // upwards
+    for (const Node base : program::bases_of(family[k])) add(classes(last_name(base)));
+  }
+  const std::size_t above = family.size();
+  for (std::size_t k = 0; k < family.size(); ++k) {
+    if (k == 0 || k >= above) add(subclasses_of(name_of_class(family[k])));
+  }
+  return family;
+}
+
+Nodes Code::called_by_name(Node identifier) const {
+  const std::string_view name = identifier.text();
+  Nodes found;
+  bool bound = false;
+  for (const program::Reached& reached : identifier.file().flow().reaching(identifier).definitions) {
+    const program::Definition& definition = *reached.definition;
+    switch (definition.kind) {
+      case program::DefinitionKind::Function:
+      case program::DefinitionKind::Class:
+        found.push_back(definition.statement);
+        break;
+      case program::DefinitionKind::Import:
+      case program::DefinitionKind::StarImport:
+        break;
+      default:
+        bound = true;
+    }
+  }
+  if (!found.empty() || bound) return found;
+  for (const Node function : functions(name)) {
+    if (!program::class_of_method(function)) found.push_back(function);
+  }
+  const Nodes some = classes(name);
+  found.insert(found.end(), some.begin(), some.end());
+  return found;
+}
+
 Nodes Code::subclasses_of(std::string_view name) const {
   Nodes found;
   for (const FileIndex* index : files_) {
@@ -173,6 +292,11 @@ Nodes Code::subclasses_of(std::string_view name) const {
                          [&](Node one) { return is_derived_from(one, name); });
   }
   return found;
+}
+
+bool is_in(Node node, const Nodes& classes) {
+  const Node owner = program::class_of(node);
+  return owner && std::ranges::find(classes, owner) != classes.end();
 }
 
 bool is_derived_from(Node class_definition, std::string_view base) {

@@ -1,8 +1,10 @@
 // The files that take part in one failure, asked together, and what the run says about who called whom in them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +21,7 @@ class Codebase {
  public:
   // `sources` outlives this.
   explicit Codebase(const Sources& sources) : sources_(sources) {}
-  // Null where the run kept no text of the file.
+  // Null where the run kept no text of the file, unless it kept its hash, and the file is still the same.
   const FileIndex* file(const std::string& path);
 
  private:
@@ -28,10 +30,13 @@ class Codebase {
   std::map<std::string, std::unique_ptr<FileIndex>> files_;
 };
 
+// Which files are taken: installed ones are thousands of lines that the user will not change.
+enum class Files : std::uint8_t { program, with_libraries };
+
 class Code {
  public:
   // Those files that frames and histories of the finding lie in.
-  Code(Codebase& codebase, const Finding& finding);
+  Code(Codebase& codebase, const Finding& finding, Files files = Files::program);
 
   bool empty() const { return files_.empty(); }
   const std::vector<const FileIndex*>& files() const { return files_; }
@@ -52,9 +57,16 @@ class Code {
   program::Node function_at(const Frame& frame) const;
   // Calls of the function that were running, by the stack and the histories.
   const Nodes& calls_that_ran(program::Node function) const;
+  bool is_library(const program::SourceFile& file) const { return libraries_.contains(file.path()); }
   // Whether some assignment makes what the expression names an object of the class.
   bool may_be_object_of(program::Node expression, program::Node class_definition) const;
+  // The class of the object that an expression is, as far as the code says it in one way; none where it does not.
+  program::Node class_of_object(program::Node expression) const;
+  // The class, those that it is derived from, and those that are derived from it.
+  const Nodes& family_of(program::Node class_definition) const;
   Nodes subclasses_of(std::string_view name) const;
+  // Functions and classes that a name means where it is called: by its definition or import, else by name alone.
+  Nodes called_by_name(program::Node identifier) const;
 
  private:
   template <class Value>
@@ -70,9 +82,18 @@ class Code {
   void add_calls(const std::vector<Frame>& frames);  // innermost first
   program::Node call_at(const Frame& frame, program::Node function) const;
 
+  program::Node class_made_by(program::Node value) const;
+  program::Node find_class_of(program::Node expression) const;
+
   std::vector<const FileIndex*> files_;
+  std::set<std::string, std::less<>> libraries_;
   std::map<program::Node, Nodes> ran_;
+  mutable std::map<program::Node, program::Node> class_of_object_;
+  mutable std::map<program::Node, Nodes> families_;
 };
+
+// Whether the node is in the body of one of the classes.
+bool is_in(program::Node node, const Nodes& classes);
 
 // Whether the class names `base` among those that it is derived from.
 bool is_derived_from(program::Node class_definition, std::string_view base);

@@ -37,6 +37,11 @@ std::string_view called_name(Node call) {
   return call.is(Kind::Call) ? last_name(call.child(Field::Function)) : std::string_view();
 }
 
+Node container_of(Node target_or_call) {
+  if (target_or_call.is(Kind::Call)) return container_in(target_or_call.child(Field::Function).child(Field::Object));
+  return target_or_call.is(Kind::Subscript) ? container_in(target_or_call.child(Field::Value)) : target_or_call;
+}
+
 Node body_of(Node node) {
   Node function = program::function_of(node);
   while (program::is_comprehension(function)) function = program::function_of(function);
@@ -84,7 +89,7 @@ void FileIndex::add_call(Node call) {
   all_calls_.push_back(call);
   const Node callee = call.child(Field::Function);
   if (!fills_container(name) || !callee.is(Kind::Attribute)) return;
-  const std::string_view container = last_name(container_in(callee.child(Field::Object)));
+  const std::string_view container = last_name(container_of(call));
   if (!container.empty()) fills_[std::string(container)].push_back(call);
 }
 
@@ -95,7 +100,7 @@ void FileIndex::add_definition(const Definition& definition) {
     stores_[definition.variable.steps.back().substr(1)].push_back(&definition);
     if (definition.kind == DefinitionKind::Augmented) entries_[std::string(last_name(target))].push_back(&definition);
   } else if (definition.is_subscript_store() && target.is(Kind::Subscript)) {
-    const std::string_view container = last_name(container_in(target.child(Field::Value)));
+    const std::string_view container = last_name(container_of(target));
     if (!container.empty()) entries_[std::string(container)].push_back(&definition);
   } else if (definition.is_name() && definition.kind == DefinitionKind::Augmented) {
     entries_[std::string(definition.variable.name)].push_back(&definition);

@@ -62,6 +62,9 @@ class FileIndex {
 std::string_view last_name(program::Node expression);
 // Of what a call calls.
 std::string_view called_name(program::Node call);
+// What a store to a subscript, an augmented assignment or a call like append() fills: the expression before calls and
+// subscripts.
+program::Node container_of(program::Node target_or_call);
 // The function, lambda or module whose code the node is; comprehensions belong to the one around them.
 program::Node body_of(program::Node node);
 // "<module>", "<lambda>", or the definition's name.

@@ -26,6 +26,7 @@ class Search {
 
   std::vector<Place> run() {
     for (const FileIndex* index : code_.files()) {
+      if (code_.is_library(index->file())) continue;
       for (const Node call : index->all_calls()) visit(call);
       for (const Node with : index->with_statements()) visit_with(with);
     }

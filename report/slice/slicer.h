@@ -37,7 +37,8 @@ class Slicer {
 
   // What the search begins with.
   void push(program::Node node, double distance, Aspect aspect, const Part& part = {});
-  void attribute_named(std::string_view name, double distance, Aspect aspect);
+  // `owner`: the class of the object, where it is known.
+  void attribute_named(std::string_view name, double distance, Aspect aspect, program::Node owner = {});
   void object_of_method(program::Node function, double distance);
   void references_to(program::Node function, double distance, Aspect aspect);
   void conditions_of(program::Node node, double distance, Aspect aspect);
@@ -86,16 +87,17 @@ class Slicer {
   void defined(const program::Definition& definition, double distance, Aspect aspect);
   void imported(const program::Definition& definition, double distance, Aspect aspect);
   void done_with(program::Node use, double distance, Aspect aspect);
-  void contained(std::string_view container, double distance, Aspect aspect);
+  void entered(const Definitions& entries, double distance, Aspect aspect);
+  void filled(const Nodes& calls, double distance, Aspect aspect);
   void cache_key(const program::Definition& definition, double distance, Aspect aspect);
   void guards(program::Node statement, double distance, Aspect aspect);
   void guard_variables(program::Node condition, program::Node statement, double distance, Aspect aspect);
 
   // Attributes.
-  void registered(std::string_view name, double distance, Aspect aspect);
+  void registered(std::string_view name, double distance, Aspect aspect, const Nodes* family);
   void fields(std::string_view name, double distance, Aspect aspect);
-  void properties(std::string_view name, double distance, Aspect aspect);
-  void siblings(std::string_view name, double distance, Aspect aspect);
+  void properties(std::string_view name, double distance, Aspect aspect, const Nodes* family);
+  void siblings(std::string_view name, const Definitions& stores, double distance, Aspect aspect);
   void holders(std::string_view name, double distance);
 
   // Calls.
@@ -103,11 +105,13 @@ class Slicer {
   bool call_of_maker(const program::CallParts& parts, double distance, Aspect aspect);
   bool call_of_layer(const program::CallParts& parts, double distance);
   bool call_of_program(const program::CallParts& parts, double distance, Aspect aspect);
+  Nodes methods_called(const program::CallParts& parts) const;
   void call_of_unknown(const program::CallParts& parts, double distance, Aspect aspect);
   void device_arguments(const program::CallParts& parts, double distance);
   void parameter(const program::Definition& definition, double distance, Aspect aspect);
   // Whether the call gives the parameter a value.
   bool given_by(const program::CallParts& call, const program::Definition& parameter, double distance, Aspect aspect);
+  bool may_call(program::Node call, program::Node function, program::Node owner) const;
   std::vector<std::pair<program::Node, bool>> callers_of(program::Node function) const;
   void returns(program::Node function, double distance, Aspect aspect, Role role = Role::returned);
   void hooks(double distance, Aspect aspect);

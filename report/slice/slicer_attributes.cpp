@@ -48,9 +48,19 @@ Nodes owners_of(const Definitions& stores) {
   return found;
 }
 
-bool is_in(Node node, const Nodes& classes) {
-  const Node owner = program::class_of(node);
-  return owner && std::ranges::find(classes, owner) != classes.end();
+// Stores by the code of the classes; all where none of them has one, or no class is known.
+Definitions of_family(Definitions stores, const Nodes* family) {
+  if (family == nullptr) return stores;
+  Definitions own = stores;
+  std::erase_if(own, [&](const Definition* one) { return !is_in(one->statement, *family); });
+  return own.empty() ? stores : own;
+}
+
+// A variable is no attribute, and `self.x` is one of the class around it alone.
+bool is_of_others(Node container, const Nodes* family) {
+  if (!container.is(Kind::Attribute)) return true;
+  const bool own = container.child(Field::Object).text() == "self";
+  return own && family != nullptr && !is_in(container, *family);
 }
 
 }  // namespace
@@ -59,36 +69,46 @@ void Slicer::attribute(Node node, double distance, Aspect aspect) {
   const Node object = node.child(Field::Object);
   const std::string_view name = last_name(node);
   if (aspect != Aspect::device && (name == "shape" || name == "ndim" || name == "dtype")) return;
+  const Node owner = code_.class_of_object(object);
   if (!is_tensor_attribute(name)) {
-    attribute_named(name, distance, aspect);
+    attribute_named(name, distance, aspect, owner);
     return push(object, distance + 1, aspect == Aspect::value ? Aspect::module : aspect);
   }
   if (name == "device") add(node, Role::device_read, distance, aspect, object);
   push(object, distance + 0.5, aspect);
   if (name == "device" || name == "weight" || name == "bias" || name == "data" || name == "grad") {
-    attribute_named(name, distance + 1, aspect);
+    attribute_named(name, distance + 1, aspect, owner);
   }
 }
 
-void Slicer::attribute_named(std::string_view name, double distance, Aspect aspect) {
-  if (!is_nearer("attribute", name, {}, aspect, distance)) return;
-  for (const Definition* one : code_.stores(name)) {
+void Slicer::attribute_named(std::string_view name, double distance, Aspect aspect, Node owner) {
+  if (!is_nearer("attribute", name, owner, aspect, distance)) return;
+  const Nodes* family = owner ? &code_.family_of(owner) : nullptr;
+  const Definitions stores = of_family(code_.stores(name), family);
+  for (const Definition* one : stores) {
     // What is given to registration functions is looked at there.
     if (one->kind != DefinitionKind::SetAttribute) defined(*one, distance + 0.5, aspect);
   }
-  registered(name, distance, aspect);
+  registered(name, distance, aspect, family);
   fields(name, distance, aspect);
-  properties(name, distance, aspect);
-  contained(name, distance + 0.5, aspect);
-  siblings(name, distance + 1.5, aspect);
+  properties(name, distance, aspect, family);
+  Definitions entries = code_.entries(name);
+  std::erase_if(entries, [&](const Definition* one) { return is_of_others(container_of(one->target), family); });
+  entered(entries, distance + 1, aspect);
+  Nodes fills = code_.fills(name);
+  std::erase_if(fills, [&](Node call) { return is_of_others(container_of(call), family); });
+  filled(fills, distance + 1, aspect);
+  siblings(name, stores, distance + 1.5, aspect);
   if (aspect == Aspect::module) holders(name, distance + 1.5);
 }
 
-void Slicer::registered(std::string_view name, double distance, Aspect aspect) {
+void Slicer::registered(std::string_view name, double distance, Aspect aspect, const Nodes* family) {
   for (const FileIndex* index : code_.files()) {
     for (const Node call : index->all_calls()) {
       const std::string_view called = called_name(call);
       if (!registers_member(called)) continue;
+      const bool of_self = call.child(Field::Function).child(Field::Object).text() == "self";
+      if (of_self && family != nullptr && !is_in(call, *family)) continue;
       const program::CallParts parts = program::call_parts(call);
       bool named = static_cast<bool>(parts.keyword(name));
       bool literal = false;
@@ -127,8 +147,9 @@ void Slicer::fields(std::string_view name, double distance, Aspect aspect) {
   }
 }
 
-void Slicer::properties(std::string_view name, double distance, Aspect aspect) {
+void Slicer::properties(std::string_view name, double distance, Aspect aspect, const Nodes* family) {
   for (const Node function : code_.functions(name)) {
+    if (family != nullptr && !is_in(function, *family)) continue;
     if (program::class_of_method(function) && !program::decorators_of(function).empty()) {
       returns(function, distance + 1, aspect);
     }
@@ -136,9 +157,9 @@ void Slicer::properties(std::string_view name, double distance, Aspect aspect) {
 }
 
 // Moves and new values of other attributes in a class that holds this one.
-void Slicer::siblings(std::string_view name, double distance, Aspect aspect) {
+void Slicer::siblings(std::string_view name, const Definitions& stores, double distance, Aspect aspect) {
   if (aspect == Aspect::device) return;
-  const Nodes owners = owners_of(code_.stores(name));
+  const Nodes owners = owners_of(stores);
   if (owners.empty()) return;
   for (const FileIndex* index : code_.files()) {
     for (const std::string_view move : {"to", "cuda", "cpu"}) {

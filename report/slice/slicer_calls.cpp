@@ -20,6 +20,7 @@ using program::Node;
 namespace {
 
 constexpr std::size_t kMostCallers = 6;  // of one function
+constexpr std::size_t kMostMethods = 6;  // of one name, where no class is known
 
 Node taken_from_splat(Node value) {
   return value.is(Kind::ListSplat) ? value.only_child() : value;
@@ -123,9 +124,26 @@ bool Slicer::call_of_layer(const CallParts& parts, double distance) {
   return true;
 }
 
-bool Slicer::call_of_program(const CallParts& parts, double distance, Aspect aspect) {
+// Functions and classes of the program that a call may mean.
+Nodes Slicer::methods_called(const CallParts& parts) const {
+  if (parts.callee.is(Kind::Identifier)) return code_.called_by_name(parts.callee);
   const std::string_view called = called_name(parts.call);
-  if (!code_.classes(called).empty()) {
+  Nodes found = code_.classes(called);
+  Nodes methods = code_.functions(called);
+  const Node owner = parts.receiver() ? code_.class_of_object(parts.receiver()) : Node();
+  if (owner) {
+    Nodes own = methods;
+    std::erase_if(own, [&](Node one) { return !is_in(one, code_.family_of(owner)); });
+    if (!own.empty()) methods = std::move(own);
+  }
+  if (methods.size() > kMostMethods) methods.resize(kMostMethods);
+  found.insert(found.end(), methods.begin(), methods.end());
+  return found;
+}
+
+bool Slicer::call_of_program(const CallParts& parts, double distance, Aspect aspect) {
+  const Nodes called = methods_called(parts);
+  if (std::ranges::any_of(called, [](Node one) { return one.is(Kind::ClassDefinition); })) {
     add(parts.call, Role::constructed, distance, aspect);
     if (aspect != Aspect::device) object_at(parts.call, distance + 0.5);
     for (const Argument& argument : parts.arguments) {
@@ -133,23 +151,21 @@ bool Slicer::call_of_program(const CallParts& parts, double distance, Aspect asp
     }
     return true;
   }
-  bool known = false;
-  for (const Node function : code_.functions(called)) {
-    if (!parts.callee.is(Kind::Attribute) && program::class_of_method(function)) continue;
-    if (!known) add(parts.call, Role::called, distance, aspect);
-    known = true;
-    returns(function, distance + 1, aspect);
-  }
-  if (known) return true;
+  Nodes functions = called;
+  // `self.layer(x)`, `model(x)`: an object is called.
   for (const std::string_view method : {"forward", "__call__"}) {
+    if (!called.empty()) break;
+    const Node owner = code_.class_of_object(parts.callee);
     for (const Node function : code_.functions(method)) {
-      if (!code_.may_be_object_of(parts.callee, program::class_of_method(function))) continue;
-      if (!known) add(parts.call, Role::called, distance, aspect);
-      known = true;
-      returns(function, distance + 1, aspect);
+      const bool own = owner ? is_in(function, code_.family_of(owner))
+                             : code_.may_be_object_of(parts.callee, program::class_of_method(function));
+      if (own) functions.push_back(function);
     }
   }
-  return known;
+  if (functions.empty()) return false;
+  add(parts.call, Role::called, distance, aspect);
+  for (const Node function : functions) returns(function, distance + 1, aspect);
+  return true;
 }
 
 // Something that is not the program's, or is called by a name that says nothing: its operands are followed.
@@ -198,6 +214,17 @@ void Slicer::returns(Node function, double distance, Aspect aspect, Role role) {
   }
 }
 
+bool Slicer::may_call(Node call, Node function, Node owner) const {
+  const Node callee = call.child(Field::Function);
+  if (callee.is(Kind::Identifier)) {
+    const Nodes meant = code_.called_by_name(callee);
+    return !owner && (meant.empty() || std::ranges::find(meant, function) != meant.end());
+  }
+  if (!owner || !callee.is(Kind::Attribute)) return true;
+  const Node known = code_.class_of_object(callee.child(Field::Object));
+  return !known || is_in(function, code_.family_of(known));
+}
+
 // Each with whether it was seen running.
 std::vector<std::pair<Node, bool>> Slicer::callers_of(Node function) const {
   std::vector<std::pair<Node, bool>> found;
@@ -213,7 +240,9 @@ std::vector<std::pair<Node, bool>> Slicer::callers_of(Node function) const {
     }
   };
   if (!constructor) {
-    add_all(code_.calls(name));
+    Nodes calls = code_.calls(name);
+    std::erase_if(calls, [&](Node call) { return !may_call(call, function, owner); });
+    add_all(calls);
     const bool called_as_object = (name == "forward" || name == "__call__") && owner && found.empty();
     for (const FileIndex* index : code_.files()) {
       if (!called_as_object) break;

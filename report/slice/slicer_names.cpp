@@ -163,9 +163,19 @@ void Slicer::done_with(Node use, double distance, Aspect aspect) {
   const Node body = body_of(use);
   const std::string_view variable = use.text();
   if (!is_nearer("variable", variable, body, aspect, distance)) return;
-  contained(variable, distance + 0.5, aspect);
   const FileIndex* index = code_.file(use.file().path());
   if (index == nullptr) return;
+  const program::Scopes& scopes = use.file().scopes();
+  const program::Scope* binding = scopes.binding(variable, scopes.of(use));
+  const auto is_same = [&](Node container) {
+    return container.is(Kind::Identifier) && scopes.binding(variable, scopes.of(container)) == binding;
+  };
+  Definitions entries = index->entries(variable);
+  std::erase_if(entries, [&](const Definition* one) { return !is_same(container_of(one->target)); });
+  Nodes fills = index->fills(variable);
+  std::erase_if(fills, [&](Node call) { return !is_same(container_of(call)); });
+  entered(entries, distance + 0.5, aspect);
+  filled(fills, distance + 0.5, aspect);
   for (const Node mention : index->mentions(variable)) {
     if (!mention.is(Kind::Identifier) || body_of(mention) != body) continue;
     const Node member = mention.parent();
@@ -179,7 +189,10 @@ void Slicer::done_with(Node use, double distance, Aspect aspect) {
     const Node arguments = member.is(Kind::ListSplat) ? member.parent() : member;
     const Node given = arguments.parent();
     if (arguments.is(Kind::ArgumentList) && is_dropped(given)) {
-      const Nodes functions = code_.functions(called_name(given));
+      const Node callee = given.child(Field::Function);
+      Nodes functions =
+          callee.is(Kind::Identifier) ? code_.called_by_name(callee) : code_.functions(called_name(given));
+      std::erase_if(functions, [](Node one) { return !one.is(Kind::FunctionDefinition); });
       if (!functions.empty()) add(given, Role::result_dropped, distance + 1, aspect);
       for (const Node function : functions) returns(function, distance + 2, aspect);
     }
@@ -189,11 +202,14 @@ void Slicer::done_with(Node use, double distance, Aspect aspect) {
   }
 }
 
-void Slicer::contained(std::string_view container, double distance, Aspect aspect) {
-  for (const Definition* one : code_.entries(container)) {
+void Slicer::entered(const Definitions& entries, double distance, Aspect aspect) {
+  for (const Definition* one : entries) {
     if (!is_for_other_key(one->target, part_.key)) defined(*one, distance + 0.5, aspect);
   }
-  for (const Node call : code_.fills(container)) {
+}
+
+void Slicer::filled(const Nodes& calls, double distance, Aspect aspect) {
+  for (const Node call : calls) {
     const program::CallParts parts = program::call_parts(call);
     if (is_for_other_key(parts.receiver(), part_.key)) continue;
     const bool keywords = std::ranges::any_of(
