@@ -2,7 +2,7 @@
 
 #include "report/operands.h"
 #include "report/program/scopes.h"
-#include "report/ranking/rank.h"
+#include "report/ranking/answer.h"
 
 namespace devsan::report {
 namespace {
@@ -51,11 +51,9 @@ bool is_at(const RootCause& cause, const RootCause& other) {
 
 void add_alternatives(Finding& finding, slice::Codebase& codebase) {
   if (finding.kind != Kind::device_mismatch || !finding.raised || finding.traffic) return;
-  const slice::Code code(codebase, finding);
-  if (code.empty()) return;
-  const std::vector<slice::Place> places = slice::slice_of(finding, code);
-  const std::vector<ranking::Candidate> candidates = ranking::candidates_of(finding, code, places);
-  for (const ranking::Ranked& one : ranking::rank(candidates, ranking::Model::standard())) {
+  finding.root_cause.reset();
+  const ranking::Answer answer(codebase, finding, ranking::Model::standard());
+  for (const ranking::Ranked& one : answer.lines(kMostAlternatives + 1)) {
     RootCause cause = cause_of(one, finding);
     if (!finding.root_cause) {
       finding.root_cause = std::move(cause);

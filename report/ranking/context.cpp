@@ -7,6 +7,7 @@
 #include "report/program/expressions.h"
 #include "report/program/functions.h"
 #include "report/program/positions.h"
+#include "report/slice/history.h"
 
 namespace devsan::report::ranking {
 
@@ -15,14 +16,6 @@ using program::Kind;
 using program::Node;
 
 namespace {
-
-const LineageStep* deciding_step(const Operand* operand) {
-  if (operand == nullptr) return nullptr;
-  const auto found = std::ranges::find_if(operand->lineage, [](const LineageStep& step) {
-    return step.how == trace::How::moved || step.how == trace::How::created;
-  });
-  return found == operand->lineage.end() ? nullptr : &*found;
-}
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
@@ -123,8 +116,8 @@ Context::Context(const Finding& given, const slice::Code& its_code) : finding(gi
         finding.operands, [&](const Operand& one) { return &one != odd && one.device != odd->device; });
     other = rest == finding.operands.end() ? nullptr : &*rest;
   }
-  odd_step = deciding_step(odd);
-  other_step = deciding_step(other);
+  odd_step = odd == nullptr ? nullptr : slice::deciding_step(*odd);
+  other_step = other == nullptr ? nullptr : slice::deciding_step(*other);
   if (finding.where) failing_function = code.function_at(*finding.where);
   odd_kept = is_kept(odd_step);
   other_kept = is_kept(other_step);

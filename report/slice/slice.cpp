@@ -5,6 +5,7 @@
 
 #include "report/program/positions.h"
 #include "report/slice/code.h"
+#include "report/slice/history.h"
 #include "report/slice/program_places.h"
 #include "report/slice/slicer.h"
 #include "report/slice/torch_names.h"
@@ -152,13 +153,6 @@ class OperandSlice {
     }
   }
 
-  const LineageStep* deciding() const {
-    const auto found = std::ranges::find_if(operand_.lineage, [](const LineageStep& step) {
-      return step.how == trace::How::moved || step.how == trace::How::created;
-    });
-    return found == operand_.lineage.end() ? nullptr : &*found;
-  }
-
   // The step's own position, or the innermost call around it that the code has.
   const Frame* in_code(const LineageStep& step) const {
     if (code_.file(step.at.file) != nullptr) return &step.at;
@@ -168,7 +162,7 @@ class OperandSlice {
   }
 
   void mark_ways() {
-    const LineageStep* step = deciding();
+    const LineageStep* step = deciding_step(operand_);
     const Frame* frame = step == nullptr ? nullptr : in_code(*step);
     if (frame == nullptr) return;
     const Node exact = frame->column >= 0 ? code_.node_at(*frame) : Node();
