@@ -9,7 +9,6 @@
 #include "report/merge.h"
 #include "report/operands.h"
 #include "report/program_lines.h"
-#include "report/why/explain.h"
 #include "trace/odd_operand.h"
 
 namespace devsan::report {
@@ -51,9 +50,13 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
   } else {
     finding.operands = operands_of(trace, meeting);
     tell_from_program(finding);
-    finding.evidence = evidence_of(trace, meeting, trace::kWholeFinding);
     // Which operand of the call the memory is of is not known.
-    finding.kind == Kind::host_dereference ? explain_host_access(finding) : find_in_call(finding);
+    if (finding.kind == Kind::host_dereference) {
+      finding.host_access = host_access_of(trace, meeting);
+      explain_host_access(finding);
+    } else {
+      find_in_call(finding);
+    }
   }
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;
@@ -78,7 +81,6 @@ std::vector<Finding> build_findings(const trace::TraceFile& trace) {
   for (const trace::Meeting& meeting : trace.meetings()) {
     Finding& finding = findings.emplace_back(finding_of(trace, meeting));
     finding.id = identity_of(finding);
-    if (finding.kind != Kind::out_of_memory) explain(finding);
   }
   return findings;
 }

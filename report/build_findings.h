@@ -1,5 +1,5 @@
-// From what one process recorded to what there is to say about it. Findings come out complete: merged or not, each one
-// has its id, its cause as far as the rules in report/why tell it, and a change to propose.
+// From what one process recorded to what there is to say about it. Each finding has its id. What PyTorch refused has no
+// cause yet: that takes the texts of all processes (causes.h).
 #pragma once
 
 #include <vector>

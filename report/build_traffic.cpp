@@ -10,7 +10,7 @@
 #include "report/merge.h"
 #include "report/operands.h"
 #include "report/statement_lines.h"
-#include "report/why/explain.h"
+#include "report/traffic_causes/traffic_causes.h"
 
 namespace devsan::report {
 namespace {
@@ -194,7 +194,7 @@ std::vector<Finding> build_traffic(const trace::TraceFile& trace) {
       continue;
     }
     finding.id = identity_of(finding);
-    explain(finding);
+    explain_traffic(finding);
   }
   return findings;
 }

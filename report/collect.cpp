@@ -4,11 +4,11 @@
 #include <set>
 #include <system_error>
 
-#include "report/alternatives.h"
 #include "report/build_findings.h"
 #include "report/build_growth.h"
 #include "report/build_run.h"
 #include "report/build_traffic.h"
+#include "report/causes.h"
 #include "report/runs.h"
 
 namespace devsan::report {
@@ -153,9 +153,10 @@ Report Collector::take() {
   suppressor_.begin_run();
   take(build_endings(report_.run.processes));
   report_.findings = merger_.take();
-  slice::Codebase codebase(sources_);
-  for (Finding& finding : report_.findings) add_alternatives(finding, codebase);
   report_.suppressed = suppressed_.take();
+  slice::Codebase codebase(sources_);
+  for (Finding& finding : report_.findings) add_causes(finding, codebase);
+  for (Finding& finding : report_.suppressed) add_causes(finding, codebase);
   report_.run.suppressions = suppressor_.take();
   summarize_processes(report_.run);
   return std::exchange(report_, {});

@@ -93,19 +93,6 @@ std::string_view name_of(trace::NameKind kind) {
   return "unknown";
 }
 
-std::string_view name_of(trace::EvidenceKind kind) {
-  switch (kind) {
-    case trace::EvidenceKind::none:
-      return "";
-#define DEVSAN_EVIDENCE(enumerator, number, name, text) \
-  case trace::EvidenceKind::enumerator:                 \
-    return name;
-#include "trace/evidence_kinds.def"
-#undef DEVSAN_EVIDENCE
-  }
-  return "";
-}
-
 std::string_view name_of(trace::CloseMark mark) {
   switch (mark) {
     case trace::CloseMark::open:
@@ -175,6 +162,10 @@ std::string_view name_of(trace::LiveKind kind) {
 #undef DEVSAN_LIVE_KIND
   }
   return "other";
+}
+
+std::string_view name_of(Confidence confidence) {
+  return confidence == Confidence::likely ? "likely" : "possible";
 }
 
 std::string_view name_of(Silence::By by) {

@@ -26,7 +26,6 @@ Severity default_severity(Kind kind);
 std::string_view name_of(trace::Phase phase);
 std::string_view name_of(trace::How how);
 std::string_view name_of(trace::NameKind kind);
-std::string_view name_of(trace::EvidenceKind kind);
 std::string_view name_of(trace::CloseMark mark);
 std::string_view name_of(trace::DeviceCallKind kind);
 std::string_view name_of(trace::MemorySpace space);  // "" for none, as of a direction
@@ -75,13 +74,6 @@ struct LineageStep {
   std::vector<Frame> within{};
 };
 
-// What the process found out beside names and histories: trace/evidence_kinds.def says what each kind means.
-struct Evidence {
-  trace::EvidenceKind kind = trace::EvidenceKind::none;
-  Frame at;  // without a file where no position belongs to it
-  std::string text;
-};
-
 struct Operand {
   std::string arg;     // the schema's name
   std::string name;    // the program's; empty when it was not found
@@ -97,11 +89,14 @@ struct Operand {
   bool number = false;  // a Python number that PyTorch made a tensor of
   trace::NameKind is = trace::NameKind::unknown;
   std::vector<LineageStep> lineage;  // newest first, ending at the origin
-  std::vector<Evidence> evidence;    // in the order in which it was found
 
   bool is_scalar() const { return shape && shape->empty(); }
   bool on_cpu() const { return device == "cpu"; }
 };
+
+// Of a cause that is one of several that the source leaves open.
+enum class Confidence : std::uint8_t { likely, possible };
+std::string_view name_of(Confidence confidence);
 
 struct RootCause {
   std::string file;
@@ -109,6 +104,9 @@ struct RootCause {
   std::string function;
   std::string operand;  // its name, or its argument's
   std::string why;
+  std::string source{};                    // the line's text; empty where the report has it from a frame
+  std::string mechanism{};                 // a page of docs/causes; empty of what PyTorch lets pass
+  std::optional<Confidence> confidence{};  // none where the run itself shows the cause
 };
 
 struct Fix {
@@ -143,6 +141,13 @@ struct Traffic {
   bool from_loader = false;  // a DataLoader made what was copied
   std::uint64_t bytes = 0;   // of all times together
   double per_step = 0;       // times a step, from the first one to the end of the run
+};
+
+// Memory of a device that code on the host followed a pointer to.
+struct HostAccess {
+  bool writes = false;
+  std::optional<std::uint64_t> byte;   // of the tensor's storage; none where the memory belongs to none
+  std::optional<std::uint64_t> bytes;  // that the storage has
 };
 
 struct LastOperator {
@@ -250,9 +255,7 @@ struct Finding {
   std::optional<std::vector<Frame>> forward;  // the forward operator's stack, where the failure is in backward
   std::vector<NativeFrame> native_stack;
   std::vector<Operand> operands;
-  std::vector<Evidence> evidence;  // that is about no single operand
-  bool within_libraries = false;   // lines of installed code are to be changed, too
-  std::string rule;  // that gave the cause and the change: a name of report/why/rules.def; empty without one
+  std::optional<HostAccess> host_access;    // only of host-dereference
   std::optional<Traffic> traffic;           // only for kinds that are about it
   std::optional<LastMoments> last_moments;  // only of abnormal-exit
   std::optional<Growth> growth;             // only of memory-growth

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -11,16 +12,28 @@
 namespace devsan::report {
 namespace {
 
-// What the process wrote down of the access: "read 16 of 4096".
-std::string access_of(const Finding& finding) {
-  const auto find_in = [](const std::vector<Evidence>& all) {
-    const auto found = std::ranges::find(all, trace::EvidenceKind::host_access, &Evidence::kind);
-    return found == all.end() ? std::string() : found->text;
-  };
-  for (const Operand& operand : finding.operands) {
-    if (std::string text = find_in(operand.evidence); !text.empty()) return text;
-  }
-  return find_in(finding.evidence);
+std::optional<std::uint64_t> number_at(std::string_view text, std::size_t at) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  if (at >= text.size() || std::from_chars(text.data() + at, end, value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+// "read 16 of 4096", or "read" alone.
+HostAccess access_from(std::string_view text) {
+  constexpr std::string_view kOf = " of ";
+  HostAccess access;
+  access.writes = text.starts_with("write");
+  const std::size_t space = text.find(' ');
+  const std::size_t of = text.find(kOf);
+  if (space == text.npos || of == text.npos) return access;
+  access.byte = number_at(text, space + 1);
+  access.bytes = number_at(text, of + kOf.size());
+  return access;
+}
+
+bool writes(const Finding& finding) {
+  return finding.host_access && finding.host_access->writes;
 }
 
 std::string whose_memory(const Finding& finding) {
@@ -39,10 +52,16 @@ std::string code_text(const Finding& finding) {
 
 }  // namespace
 
+std::optional<HostAccess> host_access_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
+  const auto found =
+      std::ranges::find(meeting.evidence, trace::EvidenceKind::host_access, &trace::EvidenceRecord::kind);
+  if (found == meeting.evidence.end()) return std::nullopt;
+  return access_from(trace.string(found->text));
+}
+
 std::string host_access_headline(const Finding& finding) {
   const std::string code = code_text(finding);
-  const bool writes = access_of(finding).starts_with("write");
-  return (code.empty() ? "the host" : code) + (writes ? " writes " : " reads ") + whose_memory(finding) +
+  return (code.empty() ? "the host" : code) + (writes(finding) ? " writes " : " reads ") + whose_memory(finding) +
          (code.empty() ? "" : " on the host");
 }
 
@@ -53,18 +72,18 @@ void explain_host_access(Finding& finding) {
   }
   if (!finding.where) return;
   const Frame& where = *finding.where;
-  const std::string access = access_of(finding);
-  const bool writes = access.starts_with("write");
   std::string why = "a device pointer is followed on the host here";
   if (!finding.op.empty()) why += ", in " + finding.op;
-  if (const auto at = access.find(' '); at != access.npos) {
-    why += ": byte" + access.substr(at) + " of the tensor's storage was to be " + (writes ? "written" : "read");
+  if (const auto& access = finding.host_access; access && access->byte && access->bytes) {
+    why += ": byte " + std::to_string(*access->byte) + " of " + std::to_string(*access->bytes) +
+           " of the tensor's storage was to be " + (access->writes ? "written" : "read");
   }
   why += ". On hardware this ends the process by SIGSEGV, too";
-  finding.root_cause = {where.file, where.line, where.function, "", why};
+  finding.root_cause = RootCause{where.file, where.line, where.function, "", why};
   finding.fix = {where.file, where.line,
-                 writes ? "let the host's code write into a tensor on the CPU, and copy that to the device"
-                        : "give the host's code a copy on the CPU (`.cpu()`), or let a kernel of the device read it"};
+                 writes(finding)
+                     ? "let the host's code write into a tensor on the CPU, and copy that to the device"
+                     : "give the host's code a copy on the CPU (`.cpu()`), or let a kernel of the device read it"};
 }
 
 std::string readable_symbol(std::string_view symbol) {

@@ -45,15 +45,6 @@ Operand operand_of(const trace::TraceFile& trace, const trace::OperandRecord& re
 
 }  // namespace
 
-std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Meeting& meeting, std::size_t operand) {
-  std::vector<Evidence> all;
-  for (const trace::EvidenceRecord& record : meeting.evidence) {
-    if (record.operand != operand) continue;
-    all.push_back({record.kind, frame_of(trace, record.at), std::string(trace.string(record.text))});
-  }
-  return all;
-}
-
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting) {
   const trace::OddOperands verdict(
       trace.operator_name(meeting.fixed.op), trace.string(meeting.fixed.message), meeting.operands,
@@ -64,7 +55,6 @@ std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Mee
   for (const trace::OperandRecord& record : meeting.operands) {
     operands.push_back(operand_of(trace, record));
     operands.back().odd = verdict.odd(record);
-    operands.back().evidence = evidence_of(trace, meeting, operands.size() - 1);
   }
   return operands;
 }

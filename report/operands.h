@@ -1,7 +1,6 @@
 // The operands of a meeting, each with its history, and the odd ones marked.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,6 @@ namespace devsan::report {
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Meeting& meeting);
 // The steps of a history, newest first.
 std::vector<LineageStep> lineage_of(const trace::TraceFile& trace, trace::LineageId id);
-// What was found out about one operand, or about no single one (trace::kWholeFinding).
-std::vector<Evidence> evidence_of(const trace::TraceFile& trace, const trace::Meeting& meeting, std::size_t operand);
 // None of these is odd: traffic is no disagreement.
 std::vector<Operand> operands_of(const trace::TraceFile& trace, const trace::Traffic& traffic);
 

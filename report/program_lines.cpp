@@ -27,30 +27,12 @@ void tell_from_program(LineageStep& step, const Finding& finding) {
   step.calls.erase(step.calls.begin(), call + 1);
 }
 
-void tell_from_library(LineageStep& step) {
-  if (step.within.empty()) return;
-  step.calls.insert(step.calls.begin(), std::move(step.at));
-  step.calls.insert(step.calls.begin(), std::move_iterator(step.within.begin() + 1),
-                    std::move_iterator(step.within.end()));
-  step.at = std::move(step.within.front());
-  step.within.clear();
-}
-
 }  // namespace
 
 void tell_from_program(Finding& finding) {
   for (Operand& operand : finding.operands) {
     for (LineageStep& step : operand.lineage) tell_from_program(step, finding);
   }
-}
-
-Finding told_from_libraries(const Finding& finding) {
-  Finding told = finding;
-  told.within_libraries = true;
-  for (Operand& operand : told.operands) {
-    for (LineageStep& step : operand.lineage) tell_from_library(step);
-  }
-  return told;
 }
 
 }  // namespace devsan::report

@@ -10,7 +10,4 @@ namespace devsan::report {
 // returned. What fails in a call that a library still works at is the library's own business.
 void tell_from_program(Finding& finding);
 
-// The same finding as the libraries see it, with each step where it was made, and lines of theirs to be changed.
-Finding told_from_libraries(const Finding& finding);
-
 }  // namespace devsan::report

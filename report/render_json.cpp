@@ -71,19 +71,6 @@ Json lineage_json(const std::vector<LineageStep>& lineage) {
   return json;
 }
 
-// Left out where there is none: most findings have none.
-void add_evidence(Json& json, const std::vector<Evidence>& all) {
-  for (const Evidence& evidence : all) {
-    Json entry = {{"kind", name_of(evidence.kind)},
-                  {"file", text_or_null(evidence.at.file)},
-                  {"line", evidence.at.line},
-                  {"function", text_or_null(evidence.at.function)},
-                  {"source", text_or_null(evidence.at.source)},
-                  {"text", text_or_null(evidence.text)}};
-    json["evidence"].push_back(std::move(entry));
-  }
-}
-
 Json operand_json(const Operand& operand) {
   Json json = {{"arg", operand.arg},
                {"name", text_or_null(operand.name)},
@@ -98,7 +85,6 @@ Json operand_json(const Operand& operand) {
   if (operand.device_argument) json["device_argument"] = true;
   if (operand.number) json["number"] = true;
   json["lineage"] = lineage_json(operand.lineage);
-  add_evidence(json, operand.evidence);
   return json;
 }
 
@@ -117,18 +103,24 @@ Json native_json(const std::vector<NativeFrame>& frames) {
   return json;
 }
 
-Json cause_json(const std::optional<RootCause>& cause) {
-  if (!cause) return nullptr;
-  return {{"file", cause->file},
-          {"line", cause->line},
-          {"function", text_or_null(cause->function)},
-          {"operand", text_or_null(cause->operand)},
-          {"why", cause->why}};
+Json cause_json(const RootCause& cause) {
+  return {{"file", cause.file},
+          {"line", cause.line},
+          {"function", text_or_null(cause.function)},
+          {"source", text_or_null(cause.source)},
+          {"operand", text_or_null(cause.operand)},
+          {"why", cause.why},
+          {"mechanism", text_or_null(cause.mechanism)},
+          {"confidence", cause.confidence ? Json(name_of(*cause.confidence)) : Json(nullptr)}};
 }
 
 Json fix_json(const std::optional<Fix>& fix) {
   if (!fix) return nullptr;
   return {{"file", fix->file}, {"line", fix->line}, {"text", fix->text}};
+}
+
+Json host_access_json(const HostAccess& access) {
+  return {{"writes", access.writes}, {"byte", or_null(access.byte)}, {"bytes", or_null(access.bytes)}};
 }
 
 Json silence_json(const Silence& silence) {
@@ -155,9 +147,7 @@ Json finding_json(const Finding& finding) {
   json["forward"] = finding.forward ? stack_json(*finding.forward) : Json(nullptr);
   if (!finding.native_stack.empty()) json["native_stack"] = native_json(finding.native_stack);
   json["operands"] = operands_json(finding.operands);
-  add_evidence(json, finding.evidence);
-  if (!finding.rule.empty()) json["rule"] = finding.rule;
-  json["root_cause"] = cause_json(finding.root_cause);
+  json["root_cause"] = finding.root_cause ? cause_json(*finding.root_cause) : Json(nullptr);
   json["alternatives"] = Json::array();
   for (const RootCause& one : finding.alternatives) json["alternatives"].push_back(cause_json(one));
   json["fix"] = fix_json(finding.fix);
@@ -173,6 +163,7 @@ Json finding_json(const Finding& finding) {
     json["bytes"] = finding.traffic->bytes;
     json["per_step"] = finding.traffic->per_step;
   }
+  if (finding.host_access) json["host_access"] = host_access_json(*finding.host_access);
   if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);
   if (finding.growth) json["growth"] = growth_json(*finding.growth);
   if (finding.live) json["live_memory"] = live_memory_json(*finding.live);

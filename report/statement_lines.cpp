@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "report/call_text.h"
 #include "trace/line_brackets.h"
 
 namespace devsan::report {
@@ -62,13 +61,6 @@ std::size_t offset_of(const Frame& frame, int line, int column) {
   return offset <= text.size() ? offset : std::string::npos;
 }
 
-// The line of a statement that the character at `offset` of its text stands on.
-Frame line_at(const Frame& call, std::size_t offset) {
-  const auto behind = std::ranges::upper_bound(call.later_lines, offset, {}, &Frame::LaterLine::begin);
-  const auto later = static_cast<int>(behind - call.later_lines.begin());
-  return later_line(call, call.line + later).value_or(call);
-}
-
 }  // namespace
 
 void join_lines(Frame& frame, const std::function<std::string_view(int line)>& line_of) {
@@ -108,23 +100,6 @@ std::optional<Frame> later_line(const Frame& frame, int line) {
   found.joined.clear();
   found.later_lines.clear();
   return found;
-}
-
-Frame line_of_argument(const Frame& call, std::string_view argument) {
-  const std::string_view text = call_text_of(call);
-  const auto parts = split_call(text);
-  if (!parts || call.later_lines.empty()) return call;
-  const auto given = std::ranges::find(parts->arguments, argument, &ArgumentText::text);
-  if (given == parts->arguments.end()) return call;
-  return line_at(call, static_cast<std::size_t>(given->text.data() - call.statement().data()));
-}
-
-Frame line_of_keyword(const Frame& call, std::string_view keyword) {
-  const std::string given = std::string(keyword) + "=";
-  const std::string_view statement = call.statement();
-  const std::size_t at = keyword.empty() ? statement.npos : find_name(statement, given);
-  const bool only = at != statement.npos && find_name(statement, given, at + 1) == statement.npos;
-  return only && !call.later_lines.empty() ? line_at(call, at) : call;
 }
 
 }  // namespace devsan::report

@@ -23,9 +23,4 @@ std::string_view behind_call(const Frame& frame);
 // statement does not go on to it.
 std::optional<Frame> later_line(const Frame& frame, int line);
 
-// The line of a call on which it gives this argument, as it is written: most often that of the call itself.
-Frame line_of_argument(const Frame& call, std::string_view argument);
-// The line of a statement on which alone something is given by this name: `keyword=…`; its first one where none is.
-Frame line_of_keyword(const Frame& call, std::string_view keyword);
-
 }  // namespace devsan::report

@@ -1,4 +1,4 @@
-// The history of the odd operand, as a table of places.
+// The histories of operands, each as a table of places.
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -14,10 +14,8 @@ namespace {
 
 constexpr std::size_t kShownGroups = 7;
 constexpr std::size_t kShownCalls = 3;
-constexpr std::size_t kShownWays = 3;
 constexpr std::string_view kCalled = "  called";
 constexpr std::string_view kWithin = "  within";
-constexpr std::string_view kThrough = "through";
 
 // Consecutive steps of one line of code.
 struct Group {
@@ -102,23 +100,6 @@ std::vector<const Frame*> returned_calls(const LineageStep& step, const Finding&
   return calls;
 }
 
-// The variables by which it came to the failing line, as far as no step of its history stands there.
-std::vector<const Frame*> ways_of(const Operand& operand) {
-  std::vector<const Frame*> ways;
-  for (const Evidence& one : operand.evidence) {
-    const auto is_step = [&](const LineageStep& step) { return same_line(step.at, one.at); };
-    const auto is_way = [&](const Frame* way) { return same_line(*way, one.at); };
-    const bool through = one.kind == trace::EvidenceKind::came_through_at || one.kind == trace::EvidenceKind::bound_at;
-    const auto is_other = [&](const Evidence& other) {
-      return other.kind == one.kind && other.text == one.text && !same_line(other.at, one.at);
-    };
-    const bool alone = std::ranges::none_of(operand.evidence, is_other);
-    if (!through || !alone || one.at.file.empty() || std::ranges::any_of(operand.lineage, is_step)) continue;
-    if (std::ranges::none_of(ways, is_way) && ways.size() < kShownWays) ways.push_back(&one.at);
-  }
-  return ways;
-}
-
 struct Columns {
   std::size_t how = 0;
   std::size_t place = 0;
@@ -141,38 +122,31 @@ std::string row(const Columns& columns, std::string_view how, std::string_view p
          cut_right(code, style.width - std::min(used, style.width - 8));
 }
 
-}  // namespace
-
-Lines lineage_lines(const Finding& finding, const Style& style) {
-  const Operand* odd = first_odd(finding.operands);
-  if (odd == nullptr || odd->lineage.empty()) return {};
-  const std::vector<Group> groups = groups_of(*odd, finding.root_cause);
+Lines history_lines(const Operand& operand, const Finding& finding, const Style& style) {
+  const std::vector<Group> groups = groups_of(operand, finding.root_cause);
   const std::vector<bool> shown = chosen(groups);
   // The step that brought it to its device is the one to know more of.
   const auto arrives = [](const Group& group) { return group.step->how != trace::How::derived; };
   const auto arrival = std::ranges::find_if(groups, arrives);
   const auto calls = arrival != groups.end() ? returned_calls(*arrival->step, finding) : std::vector<const Frame*>();
   Columns columns;
-  for (const Group& group : groups) columns.fit(how_of(*group.step, odd->device), place_of(*group.step));
+  for (const Group& group : groups) columns.fit(how_of(*group.step, operand.device), place_of(*group.step));
   for (const Frame* call : calls) columns.fit(kCalled, short_place(*call));
-  const std::vector<const Frame*> ways = ways_of(*odd);
-  for (const Frame* way : ways) columns.fit(kThrough, short_place(*way));
   const Frame* within =
       arrival != groups.end() && !arrival->step->within.empty() ? &arrival->step->within.front() : nullptr;
   if (within != nullptr) columns.fit(kWithin, short_place(*within));
 
   Lines lines;
-  const std::string device = cut_right(odd->device, 16);
+  const std::string device = cut_right(operand.device, 16);
   const std::string_view order = groups.size() > 1 ? ", newest first" : "";
   const std::size_t fixed = columns_of("  Where `` on  comes from") + columns_of(device) + order.size();
-  const std::string name = cut_middle(spoken_name(*odd), style.width - fixed);
+  const std::string name = cut_middle(spoken_name(operand), style.width - fixed);
   lines.push_back("  " + painted(style, Paint::strong, "Where `" + name + "` on " + device + " comes from") +
                   painted(style, Paint::faint, order));
   const auto add_place = [&](std::string_view how, const Frame& place) {
     lines.push_back(marker_of(is_at(finding.root_cause, place), style) +
                     row(columns, how, short_place(place), bare_source(place.source), style));
   };
-  for (const Frame* way : ways) add_place(kThrough, *way);
   std::size_t skipped = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (!shown[i]) {
@@ -183,10 +157,36 @@ Lines lineage_lines(const Finding& finding, const Style& style) {
     skipped = 0;
     const LineageStep& step = *groups[i].step;
     lines.push_back(marker_of(groups[i].is_cause, style) +
-                    row(columns, how_of(step, odd->device), place_of(step), code_of(step, finding), style));
+                    row(columns, how_of(step, operand.device), place_of(step), code_of(step, finding), style));
     if (&groups[i] != std::to_address(arrival)) continue;
     if (within != nullptr) add_place(kWithin, *within);
     for (const Frame* call : calls) add_place(kCalled, *call);
+  }
+  return lines;
+}
+
+// The odd one, and those that the cause or another line to change is about.
+bool is_told_of(const Operand& operand, const Finding& finding) {
+  if (operand.lineage.empty()) return false;
+  const std::string& name = spoken_name(operand);
+  const auto is_about = [&](const RootCause& cause) { return cause.operand == name; };
+  return &operand == first_odd(finding.operands) || (finding.root_cause && is_about(*finding.root_cause)) ||
+         std::ranges::any_of(finding.alternatives, is_about);
+}
+
+}  // namespace
+
+Lines lineage_lines(const Finding& finding, const Style& style) {
+  const Operand* odd = first_odd(finding.operands);
+  Lines lines;
+  const auto add = [&](const Operand& operand) {
+    if (!is_told_of(operand, finding)) return;
+    if (!lines.empty()) lines.emplace_back();
+    for (std::string& line : history_lines(operand, finding, style)) lines.push_back(std::move(line));
+  };
+  if (odd != nullptr) add(*odd);
+  for (const Operand& operand : finding.operands) {
+    if (&operand != odd) add(operand);
   }
   return lines;
 }

@@ -50,7 +50,6 @@ std::vector<const Frame*> frames_of(const Finding& finding) {
   std::vector<const Frame*> frames;
   for (const Operand& operand : finding.operands) {
     for (const LineageStep& step : operand.lineage) frames.push_back(&step.at);
-    for (const Evidence& evidence : operand.evidence) frames.push_back(&evidence.at);
   }
   if (finding.traffic && finding.traffic->copy) frames.push_back(&*finding.traffic->copy);
   for (const Frame& frame : finding.stack) frames.push_back(&frame);
@@ -66,7 +65,13 @@ std::optional<Frame> frame_at(const Finding& finding, const std::string& file, i
     if (frame->file != file) continue;
     if (auto later = later_line(*frame, line)) return later;
   }
-  return std::nullopt;
+  const auto& cause = finding.root_cause;
+  if (!cause || cause->source.empty() || cause->file != file || cause->line != line) return std::nullopt;
+  Frame frame;
+  frame.file = file;
+  frame.line = frame.end_line = line;
+  frame.source = cause->source;
+  return frame;
 }
 
 std::string place_text(const std::string& file, int line, std::size_t columns) {
@@ -108,6 +113,15 @@ Lines operand_lines(const Finding& finding, const Style& style) {
   return lines;
 }
 
+namespace {
+
+std::string_view heading_of(const RootCause& cause) {
+  if (!cause.confidence) return "Cause";
+  return *cause.confidence == Confidence::likely ? "Likely cause" : "Possible cause";
+}
+
+}  // namespace
+
 Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style) {
   Lines lines;
   const auto heading = [&](std::string_view word, Paint paint, const std::string& file, int line) {
@@ -123,7 +137,7 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   };
   const auto& cause = finding.root_cause;
   if (cause) {
-    heading("Cause", Paint::strong, cause->file, cause->line);
+    heading(heading_of(*cause), Paint::strong, cause->file, cause->line);
     source(cause->file, cause->line);
     append_wrapped(lines, cause->why, 4, style);
   }

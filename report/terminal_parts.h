@@ -15,8 +15,8 @@ using Lines = std::vector<std::string>;
 // A table: operand, device, shape, dtype; an arrow at the odd ones. Long lists of operands are shortened.
 Lines operand_lines(const Finding& finding, const Style& style);
 
-// The history of the odd operand, newest first: steps on one line are one, long histories show their ends and the root
-// cause.
+// The history of the odd operand, and of those that a cause is about, newest first: steps on one line are one, long
+// histories show their ends and the root cause.
 Lines lineage_lines(const Finding& finding, const Style& style);
 
 // The root cause with its line, and the change to make.

@@ -21,13 +21,16 @@ def test_links_between_documents_lead_somewhere():
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
-def test_every_rule_has_a_page_in_the_order_in_which_the_rules_are_asked():
-    rules = re.findall(r'^DEVSAN_RULE\((\w+), ".+"\)$', (ROOT / "report/why/rules.def").read_text(), re.M)
-    assert len(rules) >= 15
-    assert re.findall(r"^1\. \[.+\]\((\w+)\.md\)$", (ROOT / "docs/causes/README.md").read_text(), re.M) == rules
-    for rule in rules:
-        assert (ROOT / f"report/why/{rule}.cpp").exists()
-        assert f"report/why/{rule}.cpp" in (ROOT / f"docs/causes/{rule}.md").read_text()
+def test_every_mechanism_has_a_page_with_its_title_and_an_example():
+    declared = re.findall(r'^DEVSAN_MECHANISM\((\w+), "([^"]+)",', (ROOT / "report/mechanisms.def").read_text(), re.M)
+    assert 10 <= len(declared) <= 20
+    index = (ROOT / "docs/causes/README.md").read_text()
+    assert re.findall(r"^1\. \[(.+)\]\((\w+)\.md\)$", index, re.M) == [(title, name) for name, title in declared]
+    pages = {path.stem for path in (ROOT / "docs/causes").glob("*.md")} - {"README"}
+    assert pages == {name for name, _ in declared}
+    for name, title in declared:
+        page = (ROOT / f"docs/causes/{name}.md").read_text()
+        assert page.startswith(f"# {title}\n") and page.count("```python\n") == 2 and "**The change.**" in page, name
 
 
 def test_every_kind_of_fact_is_documented():

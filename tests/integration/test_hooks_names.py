@@ -397,4 +397,3 @@ def test_operators_that_may_wait_for_a_device_name_their_operands_like_others(ru
     for mark in ("read", "masked"):
         operand = odd_operand(found_at(result, WAITING, mark))
         assert (operand["name"], operand["is"]) == ("table.rows", "attribute")
-        assert "attribute-set-at" in [evidence["kind"] for evidence in operand["evidence"]]

@@ -14,15 +14,6 @@ from corpus_programs import corpus  # noqa: E402 - found by the line above
 
 CORPUS = {program.path: program for program in corpus()}
 
-# Where devsan names another line than the one to change, or none: the line that it names, and why that is all it can know.
-OTHER_LINES = {
-    "209_head_replaced_on_another_gpu": (None, "of two GPUs, both named in the source, either may be the wrong one"),
-    "281_scores_like_a_filter_on_cpu": (43, "what the call that makes its filter is given may be as wrong"),
-    "282_activations_stored_on_cpu_and_added_back": (48, "what is kept on the host to save memory may be meant to be"),
-    "318_masks_come_from_a_generator": (27, "most loops over a generator are to move what they take from it"),
-}
-
-
 def devices(program):
     """How many the program says it needs; one that says nothing has a single one, and fails if it asks for more."""
     said = re.search(r"^# needs: (\d+) GPUs$", program.read_text(), re.M)
@@ -62,23 +53,6 @@ def test_refused_operator_is_reported_at_its_line(refused, program):
     # All may be on one device where the host reads one of them.
     others = {operand["device"] for operand in finding["operands"]} - {odd[0]["device"]}
     assert others or odd[0]["device"] != "cpu"
-
-
-# Causes in the holdout are only counted, by scripts/rank score: nobody reads them one by one.
-@pytest.mark.parametrize("program", [one for one in of_kind("raises") if one.values[0].parent.name == "train"])
-def test_root_cause_of_a_refused_operator_is_the_line_to_change(refused, program):
-    (finding,) = refused(program).raised()
-    line, _ = OTHER_LINES.get(program.stem, (marked_line(program, "# ROOT"), None))
-    cause = finding["root_cause"]
-    assert (cause and cause["line"]) == line, cause
-    assert cause is None or cause["file"].endswith(program.name)
-    assert finding["fix"]["text"] and finding["fix"]["line"] > 0
-
-
-def test_few_programs_are_among_those_where_another_line_is_named():
-    raising = [path.stem for path, program in CORPUS.items() if program.expect == "raises"]
-    assert set(OTHER_LINES) <= set(raising)
-    assert len(OTHER_LINES) <= 0.15 * len(raising)
 
 
 @pytest.mark.parametrize("program", of_kind("silent"))

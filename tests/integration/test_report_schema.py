@@ -80,14 +80,13 @@ def test_every_field_is_documented():
     assert property_names(SCHEMA) - documented == set()
 
 
-def test_kinds_of_evidence_are_those_of_the_sources():
-    source = (ROOT / "trace/evidence_kinds.def").read_text()
-    entries = re.findall(r'^DEVSAN_EVIDENCE\(\w+, \d+, "([\w-]+)",\s*((?:"[^"]*"\s*)+)\)$', source, re.M)
-    kinds = [(name, "".join(re.findall('"([^"]*)"', text))) for name, text in entries]
-    assert len(kinds) == source.count("\nDEVSAN_EVIDENCE(")
-    assert [name for name, _ in kinds] == SCHEMA["$defs"]["evidence"]["properties"]["kind"]["enum"]
-    section = DOCUMENT.split("### Evidence")[1].split("### Kinds")[0]
-    assert re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.M) == kinds
+def test_a_cause_has_the_name_of_a_page_and_how_sure_it_is(report):
+    causes = [f["root_cause"] for f in report["findings"] if f["raised"]]
+    assert causes and all(causes)
+    for cause in causes + [other for f in report["findings"] for other in f["alternatives"]]:
+        assert (ROOT / f"docs/causes/{cause['mechanism']}.md").exists(), cause
+        assert cause["confidence"] in ("likely", "possible")
+    assert all(other["confidence"] == "possible" for f in report["findings"] for other in f["alternatives"])
 
 
 def test_kinds_are_those_of_the_sources():

@@ -138,7 +138,7 @@ def test_the_finding_names_the_operator_the_function_and_the_byte(run):
     result = run(READ_PROGRAM.format(read="reader.read_first(ctypes.c_void_p(y.data_ptr() + 8))"))
     [finding] = accesses(result)
     assert finding["native_stack"][0]["symbol"] == "read_first"
-    assert [(e["kind"], e["text"]) for e in finding["operands"][0]["evidence"]] == [("host-access", "read 8 of 24")]
+    assert finding["host_access"] == {"writes": False, "byte": 8, "bytes": 24}
     shown = subprocess.run([result.devsan, "view", result.out], capture_output=True, text=True, check=True).stdout
     assert "read_first (libreader.so) reads memory of cuda:0 on the host" in " ".join(shown.split())
     assert "Where `tensor` on cuda:0 comes from" in shown
@@ -152,7 +152,7 @@ def test_a_write_is_told_as_one(run):
     result = run(READ_PROGRAM.format(read="reader.write_first(ctypes.c_void_p(y.data_ptr()))"))
     [finding] = accesses(result)
     assert result.status == SEGV
-    assert finding["operands"][0]["evidence"][0]["text"] == "write 0 of 24"
+    assert finding["host_access"] == {"writes": True, "byte": 0, "bytes": 24}
 
 
 def test_memory_that_was_given_back_is_told_as_such(run):

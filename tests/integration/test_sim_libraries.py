@@ -140,5 +140,4 @@ def test_the_offload_of_deepspeed_0_14_2_fails_as_on_hardware(old_deepspeed):
     (finding,) = [f for f in result.loud() if f["kind"] == "device-mismatch"]
     assert finding["severity"] == "error" and finding["op"] == "aten::mul_.Tensor"
     assert finding["where"]["function"].endswith("unscale_and_clip_grads")
-    assert finding["rule"] == "cuda_scalar_was_python_float"
     assert finding["root_cause"]["file"].endswith("deepspeed/runtime/zero/stage3.py")

@@ -60,32 +60,6 @@ TEST_CASE("A meeting that raised becomes an error with place, operands and circu
   CHECK(finding.operands[1].dtype == "float32");
 }
 
-TEST_CASE("Evidence goes to the operand it is about, with its place and source") {
-  const TemporaryDirectory directory;
-  TraceBuilder builder(directory.path());
-  auto sketch = bias_meeting();
-  sketch.evidence = {
-      {trace::EvidenceKind::held_by_module, 1, "Net.bias"},
-      {trace::EvidenceKind::attribute_set_at, 1, "Net.bias", {kModel, 9, "Net.__init__", "        self.bias = b"}},
-      {trace::EvidenceKind::copied_away, trace::kWholeFinding, "cuda:0"},
-      {trace::EvidenceKind::bound_at, 2, "of an operand that is not there"},
-      {trace::EvidenceKind{250}, 0, "of a kind that a later version knows"}};
-  builder.meeting(sketch);
-  const Finding finding = only(builder);
-  CHECK(finding.operands[0].evidence.empty());
-  const auto& evidence = finding.operands[1].evidence;
-  REQUIRE(evidence.size() == 2);
-  CHECK(evidence[0].kind == trace::EvidenceKind::held_by_module);
-  CHECK(evidence[0].text == "Net.bias");
-  CHECK(evidence[0].at.file.empty());
-  CHECK(evidence[1].at.file == kModel);
-  CHECK(evidence[1].at.line == 9);
-  CHECK(evidence[1].at.function == "Net.__init__");
-  CHECK(evidence[1].at.source == "        self.bias = b");
-  REQUIRE(finding.evidence.size() == 1);
-  CHECK(finding.evidence[0].text == "cuda:0");
-}
-
 TEST_CASE("A mismatch that the program handled is a warning") {
   const TemporaryDirectory directory;
   TraceBuilder builder(directory.path());

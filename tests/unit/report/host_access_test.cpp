@@ -53,6 +53,10 @@ TEST_CASE("A device pointer that the host followed is told with the code, the te
   CHECK(finding.native_stack[0].symbol == "reader::first(float const*)");
   CHECK_THAT(host_access_headline(finding),
              Contains("reader::first (") && Contains(" reads memory of cuda:0 on the host"));
+  REQUIRE(finding.host_access);
+  CHECK_FALSE(finding.host_access->writes);
+  CHECK(finding.host_access->byte == 16);
+  CHECK(finding.host_access->bytes == 4096);
   REQUIRE(finding.root_cause);
   CHECK(finding.root_cause->line == 8);
   CHECK_THAT(finding.root_cause->why, Contains("in reader::first") && Contains("byte 16 of 4096") && Contains("read"));
@@ -81,6 +85,7 @@ TEST_CASE("Memory that was given back belongs to no tensor") {
   sketch.evidence[0].operand = trace::kWholeFinding;
   builder.meeting(sketch);
   const Finding finding = only(builder);
+  CHECK_FALSE(finding.host_access->byte);
   CHECK(host_access_headline(finding) == "the host reads device memory that has been given back");
   CHECK_THAT(render_finding(finding, Style{}), Contains("given back"));
 }

@@ -67,25 +67,37 @@ TEST_CASE("A step of a history has the calls that led to it where they are known
   CHECK(steps[1]["calls"][0]["function"] == "Attention.forward");
 }
 
-TEST_CASE("Evidence is there where something was found out") {
+TEST_CASE("A cause and its alternatives have a mechanism, and how sure they are") {
+  const auto json = rendered(samples::report_of({samples::offloaded_gradient()}))["findings"][0];
+  CHECK(json["root_cause"]["mechanism"] == "computed_elsewhere");
+  CHECK(json["root_cause"]["confidence"] == "possible");
+  REQUIRE(json["alternatives"].size() == 2);
+  CHECK(json["alternatives"][0]["line"] == 2117);
+  CHECK(json["alternatives"][1]["mechanism"] == "made_without_device");
+  CHECK(json["alternatives"][1]["confidence"] == "possible");
+  CHECK(json["alternatives"][1]["function"].is_null());
+  const auto likely = rendered(samples::report_of({samples::plain_attribute()}))["findings"][0];
+  CHECK(likely["root_cause"]["confidence"] == "likely");
+  CHECK(likely["alternatives"].empty());
+}
+
+TEST_CASE("A cause that the run itself shows has no mechanism and no confidence") {
   Finding finding = samples::plain_attribute();
-  Evidence evidence;
-  evidence.kind = trace::EvidenceKind::attribute_set_at;
-  evidence.at.file = "/srv/app/model.py";
-  evidence.at.line = 9;
-  evidence.text = "Net.bias";
-  finding.operands[1].evidence = {evidence, {trace::EvidenceKind::root_name, {}, "body.bias"}};
-  const auto json = rendered(samples::report_of({finding}))["findings"][0];
-  CHECK_FALSE(json.contains("evidence"));
-  CHECK_FALSE(json["operands"][0].contains("evidence"));
-  const auto& all = json["operands"][1]["evidence"];
-  REQUIRE(all.size() == 2);
-  CHECK(all[0]["kind"] == "attribute-set-at");
-  CHECK(all[0]["line"] == 9);
-  CHECK(all[0]["function"].is_null());
-  CHECK(all[0]["text"] == "Net.bias");
-  CHECK(all[1]["kind"] == "root-name");
-  CHECK(all[1]["file"].is_null());
+  finding.root_cause->mechanism.clear();
+  finding.root_cause->confidence.reset();
+  const auto cause = rendered(samples::report_of({finding}))["findings"][0]["root_cause"];
+  CHECK(cause["mechanism"].is_null());
+  CHECK(cause["confidence"].is_null());
+}
+
+TEST_CASE("What the host did to memory of a device is there where it did something") {
+  Finding finding = samples::allowed_scalar();
+  CHECK_FALSE(rendered(samples::report_of({finding}))["findings"][0].contains("host_access"));
+  finding.host_access = HostAccess{true, 16, std::nullopt};
+  const auto access = rendered(samples::report_of({finding}))["findings"][0]["host_access"];
+  CHECK(access["writes"] == true);
+  CHECK(access["byte"] == 16);
+  CHECK(access["bytes"].is_null());
 }
 
 TEST_CASE("What is not known is null") {

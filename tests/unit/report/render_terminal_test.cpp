@@ -205,26 +205,46 @@ TEST_CASE("Calls that led to an operand's origin stand below it, but for those o
   CHECK_THAT(render_finding(finding, kPlain), Contains("  \u25b8   called  model.py:40"));
 }
 
-TEST_CASE("Variables that a value came through stand above its history, each line once, and none that is not certain") {
+TEST_CASE("A cause is told with how sure it is, and one that the run itself shows without") {
   Finding finding = samples::plain_attribute();
-  Operand& odd = finding.operands[1];
-  const auto through = [&odd](int number, const char* source, const char* name) {
-    odd.evidence.push_back({trace::EvidenceKind::came_through_at, call_at_line(number, source), name});
-  };
-  odd.evidence.clear();
-  through(50, "    bias = kept[0]", "bias");
-  through(48, "    kept = dict(self.kept)", "kept");
-  through(60, "    self.kept = {}", "self.kept");
-  through(61, "    self.kept = moved", "self.kept");
-  odd.evidence.push_back({trace::EvidenceKind::bound_at, call_at_line(50, "    bias = kept[0]"), "bias"});
-  const std::string text = render_finding(finding, kPlain);
-  const std::size_t bias = text.find("through  model.py:50  bias = kept[0]\n");
-  const std::size_t kept = text.find("through  model.py:48  kept = dict(self.kept)\n");
-  REQUIRE(kept != text.npos);
-  CHECK(bias < kept);
-  CHECK(kept < text.find("created"));
-  CHECK(text.find("model.py:50  bias", bias + 12) == text.npos);
-  CHECK_THAT(text, !Contains("self.kept ="));
+  CHECK_THAT(render_finding(finding, kPlain), Contains("  Likely cause at /srv/train/model.py:19\n"));
+  finding.root_cause->confidence = Confidence::possible;
+  CHECK_THAT(render_finding(finding, kPlain), Contains("  Possible cause at /srv/train/model.py:19\n"));
+  finding.root_cause->confidence.reset();
+  CHECK_THAT(render_finding(finding, kPlain), Contains("  Cause at /srv/train/model.py:19\n"));
+}
+
+TEST_CASE("A cause on no line of a history is shown with the text that it has") {
+  Finding finding = samples::plain_attribute();
+  finding.root_cause->line = 12;
+  CHECK_THAT(render_finding(finding, kPlain), !Contains("   12 │"));
+  finding.root_cause->source = "        self.make_bias(3)";
+  CHECK_THAT(render_finding(finding, kPlain), Contains("   12 │ self.make_bias(3)\n"));
+}
+
+TEST_CASE("The other operand's history is shown where a cause or another line to change is about it") {
+  Finding finding = samples::plain_attribute();
+  LineageStep step = finding.operands[1].lineage.back();
+  step.device = "cuda:0";
+  finding.operands[0].lineage = {step};
+  const char* const heading = "Where `s` on cuda:0 comes from";
+  CHECK_THAT(render_finding(finding, kPlain), !Contains(heading));
+  RootCause other = *finding.root_cause;
+  other.operand = "s";
+  finding.alternatives = {other};
+  CHECK_THAT(render_finding(finding, kPlain), Contains(heading) && Contains("Where `self.bias` on cpu comes from"));
+  finding.alternatives.clear();
+  finding.root_cause->operand = "s";
+  CHECK_THAT(render_finding(finding, kPlain), Contains(heading) && Contains("Where `self.bias` on cpu comes from"));
+}
+
+TEST_CASE("Other lines to change stand below the change, each with its reason") {
+  const std::string text = render_finding(samples::offloaded_gradient(), kPlain);
+  const std::size_t heading = text.find("  Or change one of these lines\n");
+  REQUIRE(heading != text.npos);
+  CHECK(text.find("Change in that line") < heading);
+  CHECK(text.find(":2117\n      This line uses `1. / combined_scale`.\n", heading) != text.npos);
+  CHECK_THAT(render_finding(samples::plain_attribute(), kPlain), !Contains("Or change one"));
 }
 
 TEST_CASE("A line that a comprehension stands in is shown once as a call, however many functions it is") {

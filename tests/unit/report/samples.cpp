@@ -1,7 +1,6 @@
 #include "samples.h"
 
 #include "report/merge.h"
-#include "report/why/explain.h"
 
 namespace devsan::report::samples {
 namespace {
@@ -65,9 +64,18 @@ Operand operand(const char* arg, const char* name, const char* device, std::vect
   return result;
 }
 
+RootCause cause(const char* file, int line, Confidence confidence, const char* mechanism, const char* why) {
+  RootCause result;
+  result.file = file;
+  result.line = line;
+  result.why = why;
+  result.mechanism = mechanism;
+  result.confidence = confidence;
+  return result;
+}
+
 Finding completed(Finding finding) {
   finding.id = identity_of(finding);
-  explain(finding);
   return finding;
 }
 
@@ -101,6 +109,16 @@ Finding offloaded_gradient() {
   finding.pid = 4242;
   finding.thread = 4242;
   finding.thread_name = "MainThread";
+  finding.root_cause =
+      cause(kZero, 2029, Confidence::possible, "computed_elsewhere",
+            "This line computes `1. / combined_scale`, or what it comes from. `1. / combined_scale` was "
+            "on cuda:0; the operand `self` was on cpu.");
+  finding.root_cause->operand = "1. / combined_scale";
+  finding.fix = Fix{kZero, 2029, "Move the result of this line to cpu, or move what it is computed from."};
+  finding.alternatives = {
+      cause(kZero, 2117, Confidence::possible, "handed_on_unmoved", "This line uses `1. / combined_scale`."),
+      cause(kZero, 1402, Confidence::possible, "made_without_device",
+            "This line makes `1. / combined_scale`, or what it comes from, without naming a device.")};
   return completed(std::move(finding));
 }
 
@@ -123,6 +141,11 @@ Finding plain_attribute() {
   finding.phase = trace::Phase::forward;
   finding.pid = 77;
   finding.thread_name = "MainThread";
+  finding.root_cause = cause("/srv/train/model.py", 19, Confidence::likely, "made_without_device",
+                             "This line makes `self.bias`, or what it comes from, without naming a device. `self.bias` "
+                             "was on cpu; `s` was on cuda:0.");
+  finding.root_cause->operand = "self.bias";
+  finding.fix = Fix{"/srv/train/model.py", 19, "Pass `device='cuda:0'` in this line, or move what it makes to cuda:0."};
   return completed(std::move(finding));
 }
 

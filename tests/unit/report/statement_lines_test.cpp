@@ -56,19 +56,6 @@ TEST_CASE("The text of a call is found over all of its lines") {
   CHECK(call_text_of(call(frame, -1, 12, 13)).empty());
 }
 
-TEST_CASE("An argument is told by the line that it stands on") {
-  const Frame frame = call(joined({"out = net(", "    images,", "    labels=targets,", ")"}), 6, 13, 1);
-  CHECK(line_of_argument(frame, "images").line == 11);
-  CHECK(line_of_argument(frame, "images").source == "    images,");
-  CHECK(line_of_argument(frame, "targets").line == 12);
-  CHECK(line_of_argument(frame, "weights").line == 10);
-  CHECK(line_of_keyword(frame, "labels").line == 12);
-  CHECK(line_of_keyword(frame, "images").line == 10);
-  CHECK(line_of_keyword(frame, "").line == 10);
-  const Frame one = call(joined({"out = net(images)"}), 6, 10, 17);
-  CHECK(line_of_argument(one, "images").line == 10);
-}
-
 TEST_CASE("A later line of a statement is a place of its own") {
   const Frame frame = joined({"out = net(", "    images,", ")"});
   CHECK(later_line(frame, 11)->source == "    images,");
