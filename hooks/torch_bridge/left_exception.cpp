@@ -36,11 +36,7 @@ constexpr std::size_t kMaxMessage = 1024;
 // `raise` and `assert`, rather than a call that raised.
 bool raises_itself(const void* frame) {
   const void* code = frame_code(frame);
-  const int at = frame_instruction(frame, code);
-  const ByteCode byte_code(code);
-  return std::ranges::any_of(byte_code.instructions(), [at](const Instruction& one) {
-    return one.offset == at && one.operation == Operation::stop;
-  });
+  return ByteCode(code).raises_at(frame_instruction(frame, code));
 }
 
 // What torch makes a view of to look at it is the tensor that the program knows.

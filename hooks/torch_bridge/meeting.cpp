@@ -202,8 +202,7 @@ struct Details {
   const TracedFailure* traced = nullptr;         // of an operator that failed below torch.compile
 };
 
-trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details, OperandList& operands,
-                                     const EvidenceList& evidence) noexcept {
+trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details, OperandList& operands) noexcept {
   const Stack stack = details.innermost != nullptr ? Stack(details.innermost) : Stack(state, details.fallback);
   trace::FrameRecord forward[2];
   std::size_t forward_count = 0;
@@ -223,9 +222,8 @@ trace::MeetingPayload* write_meeting(ThreadState& state, const Details& details,
   keep_source_lines(stack.frames());
   keep_source_lines({forward, forward_count});
   for (const trace::OperandRecord& operand : operands.records()) keep_source_lines(operand.lineage);
-  keep_source_lines(evidence.records());
   return runtime.recorder->add_meeting(fixed, operands.records(), stack.frames(), {forward, forward_count},
-                                       stack.native_frames(), evidence.records());
+                                       stack.native_frames());
 }
 
 std::uint32_t raised_flags(OperandList& operands) noexcept {
@@ -317,21 +315,16 @@ Recorded record(ThreadState& state, Details details, OperandList& operands, cons
     return {known, raised && silence == Silence::none && !has_suppression(*known)};
   }
   if (details.traced != nullptr) details.traced->give_histories(operands);
-  EvidenceList evidence;
   Facts facts;
-  const Failure failure{details.op, details.site, details.message};
   // To the end of what is written down: the text of code that lies in no file can be read with the GIL alone.
   std::optional<PythonSection> section;
   if (searched != nullptr) section.emplace();
   if (raised && !no_memory && searched != nullptr) {
     const void* innermost = details.innermost != nullptr ? details.innermost : current_frame(searched);
-    examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, failure, operands, evidence, facts);
+    examine(innermost, is_engine_thread(state, innermost) ? searched : nullptr, details.site, operands, facts);
   }
-  if (raised && !no_memory) {
-    name_temporaries(operands.records(), details.site);
-    examine_text(failure, operands.records(), evidence);
-  }
-  trace::MeetingPayload* written = write_meeting(state, details, operands, evidence);
+  if (raised && !no_memory) name_temporaries(operands.records(), details.site);
+  trace::MeetingPayload* written = write_meeting(state, details, operands);
   if (written != nullptr && raised && !no_memory) record_facts(*written, facts);
   section.reset();
   if (written == nullptr) return {};

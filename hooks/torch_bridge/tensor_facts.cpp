@@ -30,6 +30,13 @@ const c10::TensorImpl* wrapped_value(const c10::TensorImpl* wrapper) noexcept {
   return nullptr;
 }
 
+// The tensor that torch.func has wrapped, through all wrappers; null where it has wrapped none.
+const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
+  const c10::TensorImpl* innermost = nullptr;
+  while (const c10::TensorImpl* value = wrapped_value(innermost != nullptr ? innermost : tensor)) innermost = value;
+  return innermost;
+}
+
 template <class Sparse>
 const c10::StorageImpl* storage_of_values(const c10::TensorImpl* tensor) noexcept {
   const auto* sparse = dynamic_cast<const Sparse*>(tensor);
@@ -46,12 +53,6 @@ const c10::StorageImpl* sparse_storage(const c10::TensorImpl* tensor) noexcept {
 }
 
 }  // namespace
-
-const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept {
-  const c10::TensorImpl* innermost = nullptr;
-  while (const c10::TensorImpl* value = wrapped_value(innermost != nullptr ? innermost : tensor)) innermost = value;
-  return innermost;
-}
 
 const c10::StorageImpl* inner_storage(const c10::TensorImpl* tensor) noexcept {
   const c10::TensorImpl* value = wrapped_tensor(tensor);
@@ -72,24 +73,8 @@ trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept {
   return device_slot(TensorFields::device(tensor));
 }
 
-bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept {
-  return is_cpu_scalar(tensor, TensorFields::device(tensor));
-}
-
-// Those that are asked for their sizes by Python's code have none to compare.
-bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexcept {
-  const auto plain = [](const c10::TensorImpl* tensor) {
-    return !tensor->is_python_dispatch() && tensor->has_storage();
-  };
-  return plain(one) && plain(other) && one->sizes() == other->sizes();
-}
-
 std::size_t dims_of(const c10::TensorImpl* tensor) noexcept {
   return TensorFields::dims(tensor);
-}
-
-bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept {
-  return is_cuda(TensorFields::device(tensor));
 }
 
 const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept {

@@ -208,6 +208,28 @@ def test_a_copy_of_an_operand_is_told_with_its_place(graph):
         ("moved_away", "cuda:0", line_of('    moved = host.to("cuda")'))]
 
 
+REUSED = PROLOGUE + """
+
+def meet(x):
+    x + gpu()
+
+
+for _ in range(300):
+    gone = torch.ones(3)
+    gone.to("cpu")
+    del gone
+    x = torch.ones(3)
+    x.cuda()
+    attempt(lambda: meet(x))
+"""
+
+
+def test_what_was_done_with_a_tensor_that_is_gone_is_not_told_of_another_at_its_place(run_python):
+    facts = facts_of(run_python(REUSED, sim=1))
+    [meeting] = raised(facts)
+    assert [copy["kind"] for copy in meeting.json["copies"]] == ["moved_away"]
+
+
 def test_default_values_are_held_by_their_function(graph):
     source, result, facts = graph
     meeting = raised(facts)[2]

@@ -1,7 +1,7 @@
 """Failures inside a backward, and the counting of training steps."""
 
 import pytest
-from hooks_programs import found_at, line_of
+from hooks_programs import HELPERS, found_at, line_of
 
 # Gradients that come on another device than the forward's, by a custom function whose backward is wrong.
 FAILS_IN_FUNCTION = """\
@@ -273,3 +273,53 @@ def test_gradient_returned_on_another_device_is_named_with_the_line_that_made_it
     assert made["source"].endswith("# HERE")
     assert finding["root_cause"]["line"] == made["line"]
     assert finding["op"] == "autograd::HostCumsumBackward"
+
+
+NESTED = """\
+import torch
+
+
+""" + HELPERS + """
+
+class Inner(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, flat, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, outer):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            begin = x.detach().requires_grad_()
+            (inner,) = torch.autograd.grad((begin * 3).sum(), begin)
+        return inner, inner
+
+
+leaf = torch.ones(3, requires_grad=True)  # @leaf
+made = leaf * 2  # @made
+of_leaf = Inner.apply(leaf, gpu().requires_grad_())
+attempt(of_leaf.sum().backward)  # @backward
+of_made = Inner.apply(made, gpu().requires_grad_())
+attempt(of_made.sum().backward)  # @backward
+"""
+
+
+def test_a_backward_inside_of_a_backward_leaves_the_line_of_the_outer_one(run_python):
+    result = run_python(NESTED, sim=1)
+    assert result.status == 0, result.stderr
+    lines = NESTED.splitlines()
+    places = {finding["where"]["line"] for finding in result.raised()}
+    assert places & {number for number, line in enumerate(lines, 1) if "attempt(" in line or "body()" in line}
+    assert all("autograd.grad" not in lines[place - 1] for place in places)
+
+
+def test_the_input_of_a_refused_gradient_has_the_history_of_the_forward(run_python):
+    result = run_python(NESTED, sim=1)
+    lines = NESTED.splitlines()
+    told = set()
+    for finding in result.raised():
+        for operand in finding["operands"]:
+            if operand["arg"].startswith("inputs["):
+                told |= {lines[step["line"] - 1].split("# @")[-1] for step in operand["lineage"][:1]}
+    assert told == {"leaf", "made"}

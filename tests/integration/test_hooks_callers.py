@@ -1,11 +1,13 @@
 """The calls that led to the line where a value came to its device: exactly those, and never those of another value."""
 
-from evidence_programs import PROLOGUE
-from hooks_programs import found_at, odd_operand
+from hooks_programs import HELPERS, found_at, odd_operand
 
-CALLS = PROLOGUE + """
+CALLS = """\
 import functools
 import threading
+import torch
+
+""" + HELPERS + """
 
 
 def fresh(size):

@@ -232,6 +232,71 @@ def test_looking_for_names_runs_no_code_of_the_program(run_python):
     assert odd_operand(found_at(result, HOSTILE, "hostile"))["name"] == "value.hidden"
 
 
+OPTIMIZER_LIKE = PROLOGUE + """
+calls = []
+
+
+class Meta(type):
+    def __getattribute__(cls, name):
+        calls.append("meta " + name)
+        return super().__getattribute__(name)
+
+
+class Hostile(torch.nn.Module, metaclass=Meta):
+    def __init__(self):
+        super().__init__()
+        self.mask = torch.ones(3)
+
+    def __getattribute__(self, name):
+        calls.append(name)
+        return super().__getattribute__(name)
+
+    @property
+    def state(self):
+        calls.append("state")
+
+    def __eq__(self, other):
+        calls.append("eq")
+        return True
+
+    def __hash__(self):
+        calls.append("hash")
+        return 1
+
+
+class HostileKey(str):
+    def __eq__(self, other):
+        calls.append("key eq")
+        return True
+
+    def __hash__(self):
+        calls.append("key hash")
+        return hash("param_groups")
+
+
+def program(hostile, mask, left):
+    optimizer = Plain()
+    optimizer.__dict__.update({"_parameters": {}, "_buffers": {}, HostileKey("param_groups"): []})
+    optimizer.state = {left: {"key": mask}}
+    optimizer.mask = mask
+    calls.clear()
+    try:
+        left + mask  # @hostile
+    except RuntimeError:
+        pass
+    print(calls)
+
+
+hostile = Hostile()
+program(hostile, hostile.mask, gpu())
+"""
+
+
+def test_what_looks_like_an_optimizer_runs_no_code_of_the_program(run_python):
+    result = run_python(OPTIMIZER_LIKE, sim=1)
+    assert (result.status, result.stdout) == (0, "[]\n"), result.stderr
+
+
 UNCHANGED = PROLOGUE + """
 import gc
 import sys

@@ -28,15 +28,9 @@ struct OperandIdentity {
 // For a wrapper of torch.func, that of the value in it; for a sparse tensor, that of its values. Null where there is
 // none.
 const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept;
-// The tensor that torch.func has wrapped, through all wrappers; null where it has wrapped none.
-const c10::TensorImpl* wrapped_tensor(const c10::TensorImpl* tensor) noexcept;
 DeviceKey device_of(const c10::TensorImpl* tensor) noexcept;
 trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept;
-// Whether it may lie on the CPU beside operands that are elsewhere.
-bool is_cpu_scalar(const c10::TensorImpl* tensor) noexcept;
-bool same_shape(const c10::TensorImpl* one, const c10::TensorImpl* other) noexcept;
 std::size_t dims_of(const c10::TensorImpl* tensor) noexcept;
-bool is_cuda_tensor(const c10::TensorImpl* tensor) noexcept;
 // Never null: where it has none, the undefined tensor.
 const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept;
 // Whether it was computed by operators that autograd has recorded. With the GIL.

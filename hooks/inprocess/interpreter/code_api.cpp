@@ -20,12 +20,10 @@ CodeApi look_up() noexcept {
 #include "hooks/inprocess/interpreter/code_api.def"
 #undef DEVSAN_CODE_API
   api.constants = code_member("co_consts");
-  api.names = code_member("co_names");
   api.arguments = code_member("co_argcount");
   api.keyword_arguments = code_member("co_kwonlyargcount");
   api.flags = code_member("co_flags");
   api.first_line = code_member("co_firstlineno");
-  api.exception_table = code_member("co_exceptiontable");
   api.bytes = code_member("co_code");
   api.local_names = code_member("co_varnames");
   api.cell_names = code_member("co_cellvars");
@@ -76,10 +74,6 @@ const void* code_constants(const void* code) noexcept {
   return code_part(code, code_api().constants);
 }
 
-const void* code_names(const void* code) noexcept {
-  return code_part(code, code_api().names);
-}
-
 int code_first_line(const void* code) noexcept {
   return code_api().first_line != 0 ? field<int>(code, code_api().first_line) : 0;
 }
@@ -91,13 +85,6 @@ int code_arguments(const void* code) noexcept {
 int code_named_arguments(const void* code) noexcept {
   const std::ptrdiff_t by_keyword = code_api().keyword_arguments;
   return code_arguments(code) + (by_keyword != 0 ? field<int>(code, by_keyword) : 0);
-}
-
-bool has_named_argument(const void* code, std::string_view name) noexcept {
-  for (int k = 0; k < code_named_arguments(code); ++k) {
-    if (is_name(code_local_name(code, k), name)) return true;
-  }
-  return false;
 }
 
 int code_all_arguments(const void* code) noexcept {
@@ -129,33 +116,8 @@ bool is_module_body(const void* code) noexcept {
   return is_name(field<const void*>(code, code_members.name), "<module>");
 }
 
-bool mentions(const void* code, const void* name) noexcept {
-  const void* names = code_names(code);
-  for (std::ptrdiff_t k = 0; names != nullptr && is_tuple(names) && k < size_of(names); ++k) {
-    if (same_name(tuple_entry(names, k), name)) return true;
-  }
-  return false;
-}
-
-bool mentions_text(const void* code, std::string_view name) noexcept {
-  const void* names = code_names(code);
-  for (std::ptrdiff_t k = 0; names != nullptr && is_tuple(names) && k < size_of(names); ++k) {
-    if (is_name(tuple_entry(names, k), name)) return true;
-  }
-  return false;
-}
-
 const void* code_of_function(const void* function) noexcept {
   return code_api().PyFunction_GetCode(const_cast<void*>(function));
-}
-
-bool same_name(const void* a, const void* b) noexcept {
-  if (a == nullptr || b == nullptr) return false;
-  if (a == b) return true;
-  char a_buffer[256];
-  char b_buffer[256];
-  const std::string_view text = text_of(a, a_buffer, sizeof a_buffer);
-  return !text.empty() && text == text_of(b, b_buffer, sizeof b_buffer);
 }
 
 bool is_name(const void* name, std::string_view text) noexcept {

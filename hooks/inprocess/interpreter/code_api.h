@@ -1,4 +1,4 @@
-// CPython's functions and code objects, as far as only the search for evidence needs to know them.
+// CPython's functions and code objects, as far as only names, facts and messages need to know them.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,11 @@ struct CodeApi {
 
   // Offsets of members of code objects, 0 where there is no such member.
   std::ptrdiff_t constants = 0;
-  std::ptrdiff_t names = 0;
   std::ptrdiff_t arguments = 0;
   std::ptrdiff_t keyword_arguments = 0;
   std::ptrdiff_t flags = 0;
   std::ptrdiff_t first_line = 0;
-  std::ptrdiff_t exception_table = 0;  // from 3.11 on
-  std::ptrdiff_t bytes = 0;            // until 3.10, as the three below
+  std::ptrdiff_t bytes = 0;  // until 3.10, as the three below
   std::ptrdiff_t local_names = 0;
   std::ptrdiff_t cell_names = 0;
   std::ptrdiff_t free_names = 0;
@@ -93,26 +91,20 @@ inline const void* base_at(const void* type, std::ptrdiff_t index) noexcept {
 
 // Members of a code object; null, 0 or no name where it has none.
 const void* code_constants(const void* code) noexcept;  // a tuple
-const void* code_names(const void* code) noexcept;      // a tuple: attributes, globals, imports
 int code_first_line(const void* code) noexcept;         // of its `def`, or its first decorator
 int code_arguments(const void* code) noexcept;          // positional arguments; they are the first locals
 int code_named_arguments(const void* code) noexcept;    // with those given by keyword alone, which come next
-bool has_named_argument(const void* code, std::string_view name) noexcept;
-int code_all_arguments(const void* code) noexcept;  // with `*args` and `**kwargs`, which come after these
+int code_all_arguments(const void* code) noexcept;      // with `*args` and `**kwargs`, which come after these
 // The name of local `index` in the order of a frame's slots: locals, cells, free variables.
 const void* code_local_name(const void* code, std::ptrdiff_t index) noexcept;
 // The name of variable `index` of the `count` that a function takes from those around it.
 const void* code_free_name(const void* code, std::ptrdiff_t index, std::ptrdiff_t count) noexcept;
 bool is_module_body(const void* code) noexcept;
-// Whether the code names an attribute or a global anywhere: a quick look before its instructions are read.
-bool mentions(const void* code, const void* name) noexcept;
-bool mentions_text(const void* code, std::string_view name) noexcept;
 
 // The code of a function object.
 const void* code_of_function(const void* function) noexcept;
 
-// Whether two names are the same text.
-bool same_name(const void* a, const void* b) noexcept;
+// Whether a name is this text.
 bool is_name(const void* name, std::string_view text) noexcept;
 
 // The text of a str as a string of its own, cut at 255 bytes where it is not pure ASCII. May throw std::bad_alloc.

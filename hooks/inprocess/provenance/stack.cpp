@@ -120,11 +120,6 @@ void keep_source_lines(std::span<const trace::FrameRecord> frames) noexcept {
   for (const trace::FrameRecord& frame : frames) files.keep(frame.position.file, frame.position.line);
 }
 
-void keep_source_lines(std::span<const trace::EvidenceRecord> evidence) noexcept {
-  SourceFiles files;
-  for (const trace::EvidenceRecord& record : evidence) files.keep(record.at.file, record.at.line);
-}
-
 void keep_source_lines(trace::LineageId lineage) noexcept {
   SourceFiles files;
   for (int steps = 0; lineage != trace::LineageId::none && steps <= 2 * trace::kMaxLineageDepth; ++steps) {

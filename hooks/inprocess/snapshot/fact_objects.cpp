@@ -13,10 +13,10 @@
 #include "hooks/inprocess/provenance/device_slots.h"
 #include "hooks/inprocess/provenance/lineage_nodes.h"
 #include "hooks/inprocess/snapshot/fact_bounds.h"
+#include "hooks/inprocess/snapshot/function_behind.h"
 #include "hooks/inprocess/snapshot/object_graph.h"
 #include "hooks/inprocess/snapshot/object_members.h"
 #include "hooks/inprocess/snapshot/optimizer_state.h"
-#include "hooks/inprocess/snapshot/own_code.h"
 #include "hooks/inprocess/source/code_names.h"
 
 namespace devsan::hooks {

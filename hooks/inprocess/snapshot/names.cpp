@@ -51,6 +51,17 @@ bool is_name_of_torch(const ObjectSearch& search, const Sighting& sighting, cons
   return part && frame != nullptr && is_torch_code(frame);
 }
 
+// Lives as long as `files` has the file.
+std::string_view text_of_temporary(const trace::OperandRecord& operand, trace::SiteId site,
+                                   SourceFiles& files) noexcept {
+  if (operand.lineage == trace::LineageId::none) return {};
+  const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
+  if (maker == site) return {};  // made inside of what failed, by a kernel or a script
+  const trace::Position here = runtime.recorder->site(site).user;
+  const trace::Position made = runtime.recorder->site(maker).user;
+  return made.file == here.file && made.function == here.function ? files.part(made) : std::string_view();
+}
+
 }  // namespace
 
 void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
@@ -74,16 +85,6 @@ void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> reco
                            : sighting.gradient ? trace::NameKind::attribute
                                                : kind_of(place.link.kind);
   }
-}
-
-std::string_view text_of_temporary(const trace::OperandRecord& operand, trace::SiteId site,
-                                   SourceFiles& files) noexcept {
-  if (operand.lineage == trace::LineageId::none) return {};
-  const trace::SiteId maker = runtime.recorder->lineage(operand.lineage).site;
-  if (maker == site) return {};  // made inside of what failed, by a kernel or a script
-  const trace::Position here = runtime.recorder->site(site).user;
-  const trace::Position made = runtime.recorder->site(maker).user;
-  return made.file == here.file && made.function == here.function ? files.part(made) : std::string_view();
 }
 
 void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept {

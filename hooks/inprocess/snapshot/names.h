@@ -3,10 +3,8 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "hooks/inprocess/snapshot/object_search.h"
-#include "hooks/inprocess/source/source_files.h"
 
 namespace devsan::hooks {
 
@@ -15,11 +13,8 @@ namespace devsan::hooks {
 void give_names(const ObjectSearch& search, std::span<trace::OperandRecord> records,
                 std::span<const OperandIdentity> identities, trace::SiteId site);
 
-// A tensor that no name leads to was made on the way: the expression that made it, where that stands in the function
-// that failed, at `site`; else empty. Lives as long as `files` has the file.
-std::string_view text_of_temporary(const trace::OperandRecord& operand, trace::SiteId site,
-                                   SourceFiles& files) noexcept;
-// Makes that its name.
+// A tensor that no name leads to was made on the way: its name is the expression that made it, where that stands in the
+// function that failed, at `site`.
 void name_temporaries(std::span<trace::OperandRecord> records, trace::SiteId site) noexcept;
 
 }  // namespace devsan::hooks

@@ -257,11 +257,6 @@ std::string_view type_name(const void* object) noexcept {
   return field<const char*>(type_of(object), kTypeName);
 }
 
-std::string_view short_type_name(const void* object) noexcept {
-  const std::string_view name = type_name(object);
-  return name.substr(name.rfind('.') + 1);
-}
-
 bool has_instance_dict(const void* object) noexcept {
   const void* type = type_of(object);
   const bool without = is_function(object) || is_partial(object);  // they would get one by being asked

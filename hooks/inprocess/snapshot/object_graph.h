@@ -38,9 +38,6 @@ constexpr bool is_entry(LinkKind kind) noexcept {
 
 // "Linear", "collections.OrderedDict": the name that the type itself carries.
 std::string_view type_name(const void* object) noexcept;
-// The same without the modules that extension types write before it.
-std::string_view short_type_name(const void* object) noexcept;
-
 // Whether an object has attributes of its own, or entries, that lead on to others.
 bool leads_on(const void* object) noexcept;
 

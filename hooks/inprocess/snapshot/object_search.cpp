@@ -1,7 +1,6 @@
 #include "hooks/inprocess/snapshot/object_search.h"
 
-#include <algorithm>
-#include <array>
+#include <optional>
 
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/interpreter/code_api.h"
@@ -26,20 +25,11 @@ std::string number_key(const void* key) {
 
 ObjectSearch::ObjectSearch(std::span<const trace::OperandRecord> records, std::span<const OperandIdentity> identities,
                            trace::SiteId site)
-    : records_(records),
-      identities_(identities),
-      sightings_(records.size()),
-      parents_(records.size()),
-      histories_(records.size()),
-      ancestors_(records.size()),
-      kept_ancestors_(records.size()) {
+    : records_(records), identities_(identities), sightings_(records.size()), parents_(records.size()) {
   places_.reserve(1024);
   layout_.learn(identities);
   const trace::Position here = runtime.recorder->site(site).user;
-  for (std::size_t k = 0; k < records.size(); ++k) {
-    note_parents(k, here);
-    note_history(k);
-  }
+  for (std::size_t k = 0; k < records.size(); ++k) note_parents(k, here);
 }
 
 void ObjectSearch::run(const void* innermost) {
@@ -105,10 +95,7 @@ void ObjectSearch::follow(std::uint32_t depth) {
 
 bool ObjectSearch::link(const Link& link, void* object) {
   if (current_ != kNoPlace) note_holding(link, object);
-  if (!seen_.insert(object).second) {
-    if (link.kind == LinkKind::attribute && current_ != kNoPlace) note_kept_again(link, object);
-    return !full();
-  }
+  if (!seen_.insert(object).second) return !full();
   const auto self = static_cast<std::uint32_t>(places_.size());
   if (current_ == kNoPlace) {
     places_.push_back({object, link, self, 0, frame_});
@@ -119,11 +106,6 @@ bool ObjectSearch::link(const Link& link, void* object) {
   const c10::TensorImpl* tensor = tensor_at(object);
   if (observer_ != nullptr && tensor != nullptr) observer_->tensor(self, tensor);
   for (std::size_t k = 0; k < records_.size(); ++k) look_for_operand(k, self, object, tensor);
-  const bool weight = link.kind == LinkKind::parameter || link.kind == LinkKind::buffer;
-  const trace::LineageId tag = tensor != nullptr && !weight ? tensor_history(tensor) : trace::LineageId::none;
-  if (tag != trace::LineageId::none) {
-    for (std::size_t k = 0; k < records_.size(); ++k) look_for_ancestor(k, self, tensor, tag);
-  }
   return !full();
 }
 
@@ -134,13 +116,13 @@ void ObjectSearch::look_for_operand(std::size_t operand, std::uint32_t place, vo
   const OperandIdentity& known = identities_[operand];
   if ((records_[operand].flags & trace::kWrappedNumber) != 0) return;
   if (known.object == object || (known.generator != nullptr && generator_of(object) == known.generator)) {
-    sighting = {place, false, false, tensor};
+    sighting = {place, false, false};
   } else if (tensor == nullptr || known.tensor == nullptr || tensor == known.tensor) {
     return;
   } else if (gradient_of(tensor) == known.tensor) {
-    sighting = {place, true, false, tensor};
+    sighting = {place, true, false};
   } else if (sighting.place == kNoPlace && is_base(operand, tensor)) {
-    sighting = {place, false, true, tensor};
+    sighting = {place, false, true};
   }
 }
 
@@ -156,62 +138,6 @@ void ObjectSearch::note_parents(std::size_t operand, const trace::Position& here
     if (id == trace::LineageId::none || !in_statement) break;
     id = parent = node.parent;
   }
-}
-
-// The history on the operand's device; what a weight made of it is no history of what it was applied to.
-void ObjectSearch::note_history(std::size_t operand) {
-  trace::LineageNode node = runtime.recorder->lineage(records_[operand].lineage);
-  for (trace::LineageId& step : histories_[operand]) {
-    if (node.parent == trace::LineageId::none || node.how != trace::How::derived) break;
-    step = node.parent;
-    node = runtime.recorder->lineage(step);
-  }
-}
-
-std::uint32_t ObjectSearch::variable_behind(std::uint32_t place) const {
-  if (place == kNoPlace) return kNoPlace;
-  while (!is_root(place) && is_entry(places_[place].link.kind)) place = places_[place].parent;
-  return is_root(place) ? place : kNoPlace;
-}
-
-void Ancestor::meet(const Ancestor& other) noexcept {
-  if (place == kNoPlace || other.steps < steps) {
-    *this = other;
-  } else if (other.steps == steps && other.storage != storage) {
-    certain = false;
-  }
-}
-
-// Equal histories are one node, so two tensors may share it: then neither is sure to be meant.
-void ObjectSearch::look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor,
-                                     trace::LineageId tag) {
-  const auto steps = steps_back(operand, tensor, tag);
-  if (!steps) return;
-  const Ancestor found{place, *steps, storage_of(tensor), true};
-  ancestors_[operand].meet(found);
-  if (places_[place].link.kind == LinkKind::attribute) kept_ancestors_[operand].meet(found);
-}
-
-// A tensor that a variable led to first, and that an attribute keeps, too.
-void ObjectSearch::note_kept_again(const Link& link, void* object) {
-  const c10::TensorImpl* tensor = tensor_at(object);
-  const trace::LineageId tag = tensor != nullptr ? tensor_history(tensor) : trace::LineageId::none;
-  for (std::size_t k = 0; tag != trace::LineageId::none && k < records_.size(); ++k) {
-    const auto steps = steps_back(k, tensor, tag);
-    const c10::StorageImpl* storage = storage_of(tensor);
-    if (!steps || kept_ancestors_[k].storage == storage) continue;
-    const auto place = static_cast<std::uint32_t>(places_.size());
-    places_.push_back({object, link, current_, places_[current_].depth + 1, nullptr});
-    kept_ancestors_[k].meet({place, *steps, storage, true});
-  }
-}
-
-std::optional<std::size_t> ObjectSearch::steps_back(std::size_t operand, const c10::TensorImpl* tensor,
-                                                    trace::LineageId tag) const {
-  const auto& history = histories_[operand];
-  const auto step = std::ranges::find(history, tag);
-  if (tensor == identities_[operand].tensor || step == history.end()) return std::nullopt;
-  return static_cast<std::size_t>(step - history.begin());
 }
 
 bool ObjectSearch::is_base(std::size_t operand, const c10::TensorImpl* tensor) const {
@@ -232,19 +158,11 @@ void ObjectSearch::note_holding(const Link& link, void* object) {
   if (link.kind == LinkKind::child) {
     children_.try_emplace(object, holding);
   } else if (link.kind == LinkKind::parameter || link.kind == LinkKind::buffer) {
-    const auto [first, is_new] = owned_.try_emplace(object, holding);
-    if (!is_new && first->second.holder != holding.holder && is_operand(object)) tied_.push_back(holding);
-  } else if (holdings_.size() < kMaxHoldings && (is_operand(object) || is_base_of_any(tensor_at(object)) ||
-                                                 (leads_on(object) && tensor_at(object) == nullptr))) {
+    owned_.try_emplace(object, holding);
+  } else if (holdings_.size() < kMaxHoldings &&
+             (is_operand(object) || (leads_on(object) && tensor_at(object) == nullptr))) {
     holdings_.push_back(holding);
   }
-}
-
-bool ObjectSearch::is_base_of_any(const c10::TensorImpl* tensor) const {
-  for (std::size_t k = 0; tensor != nullptr && k < records_.size(); ++k) {
-    if (identities_[k].tensor != nullptr && is_base(k, tensor)) return true;
-  }
-  return false;
 }
 
 bool ObjectSearch::is_operand(const void* object) const {
@@ -259,39 +177,11 @@ const Holding* ObjectSearch::owner(const void* tensor) const {
   return found == owned_.end() ? nullptr : &found->second;
 }
 
-const void* ObjectSearch::owned_over(const c10::TensorImpl* tensor) const {
-  const c10::StorageImpl* storage = tensor != nullptr ? storage_of(tensor) : nullptr;
-  if (storage == nullptr) return nullptr;
-  if (owned_memory_.empty()) {
-    for (const auto& [object, holding] : owned_) {
-      const c10::TensorImpl* owned = tensor_at(object);
-      if (owned == nullptr || storage_of(owned) == nullptr) continue;
-      const auto [known, is_new] = owned_memory_.try_emplace(storage_of(owned), object);
-      if (!is_new) known->second = nullptr;
-    }
-  }
-  const auto found = owned_memory_.find(storage);
-  return found != owned_memory_.end() ? found->second : nullptr;
-}
-
-std::vector<Holding> ObjectSearch::other_owners(const void* tensor) const {
-  std::vector<Holding> all;
-  for (const Holding& holding : tied_) {
-    if (holding.object == tensor) all.push_back(holding);
-  }
-  return all;
-}
-
 std::uint32_t ObjectSearch::find_place(const void* object) const {
   for (std::size_t k = 0; k < places_.size(); ++k) {
     if (places_[k].object == object) return static_cast<std::uint32_t>(k);
   }
   return kNoPlace;
-}
-
-const void* ObjectSearch::object_of(const c10::TensorImpl* tensor) const {
-  const auto found = std::ranges::find_if(places_, [&](const Place& one) { return tensor_at(one.object) == tensor; });
-  return found != places_.end() ? found->object : nullptr;
 }
 
 const Holding* ObjectSearch::parent_module(const void* module) const {
@@ -309,17 +199,6 @@ std::vector<Holding> ObjectSearch::holdings_of(const void* object) const {
   std::vector<Holding> all;
   for (const Holding& holding : holdings_) {
     if (holding.object == object) all.push_back(holding);
-  }
-  return all;
-}
-
-std::vector<Holding> ObjectSearch::holdings_of_base(std::size_t operand) const {
-  const c10::TensorImpl* itself = identities_[operand].tensor;
-  const c10::StorageImpl* storage = itself != nullptr ? storage_of(itself) : nullptr;
-  std::vector<Holding> all;
-  for (const Holding& holding : holdings_) {
-    const c10::TensorImpl* tensor = storage != nullptr ? tensor_at(holding.object) : nullptr;
-    if (tensor != nullptr && tensor != itself && storage_of(tensor) == storage) all.push_back(holding);
   }
   return all;
 }

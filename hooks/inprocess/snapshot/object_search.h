@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -43,19 +42,7 @@ struct Holding {
 struct Sighting {
   std::uint32_t place = kNoPlace;  // of itself; of the tensor whose gradient it is; or of its base
   bool gradient = false;
-  bool base = false;                        // it is a temporary, made from the tensor at `place`
-  const c10::TensorImpl* tensor = nullptr;  // at `place`
-};
-
-// The nearest tensor that an operand was computed from and that is still kept somewhere.
-struct Ancestor {
-  std::uint32_t place = kNoPlace;
-  std::size_t steps = 0;  // of its history, from the operand back
-  const c10::StorageImpl* storage = nullptr;
-  bool certain = true;  // no other tensor has the same history
-
-  // Another tensor with a history of that kind was met: the nearer one stays.
-  void meet(const Ancestor& other) noexcept;
+  bool base = false;  // it is a temporary, made from the tensor at `place`
 };
 
 // Is told of every tensor that a search comes to.
@@ -88,37 +75,19 @@ class ObjectSearch final : public LinkVisitor {
 
   bool complete() const { return !full(); }  // nothing was left out for want of room
   const Sighting& sighting(std::size_t operand) const { return sightings_[operand]; }
-  const Ancestor& ancestor(std::size_t operand) const { return ancestors_[operand]; }
-  // The nearest of those that an attribute keeps.
-  const Ancestor& kept_ancestor(std::size_t operand) const { return kept_ancestors_[operand]; }
   const Place& place(std::uint32_t index) const { return places_[index]; }
   bool is_root(std::uint32_t index) const { return places_[index].parent == index; }
-  // The variable that leads to a place by entries alone; kNoPlace where an attribute lies between, or for that.
-  std::uint32_t variable_behind(std::uint32_t place) const;
   // "self.layers[3].weight"
   std::string path_to(std::uint32_t place) const;
 
   // The module that has a tensor among its parameters or buffers; null where none was met.
   const Holding* owner(const void* tensor) const;
-  // The parameter or buffer that has the memory of a tensor; null where none was met, or several have it, as the parts
-  // of one flat buffer do. Looks through all of them the first time.
-  const void* owned_over(const c10::TensorImpl* tensor) const;
-  // The others that have an operand so, where it is tied.
-  std::vector<Holding> other_owners(const void* tensor) const;
-  // All parameters and buffers that were met.
-  const std::unordered_map<const void*, Holding>& owned() const { return owned_; }
-  // The module among whose children `module` is; null where none was met.
-  const Holding* parent_module(const void* module) const;
-  // From `inner`, an owner or a module's parent, outwards: who holds its holder as a child, and so on. Empty for null.
+  // From `inner`, an owner, outwards: who holds its holder as a child, and so on. Empty for null.
   std::vector<const Holding*> outwards(const Holding* inner) const;
-  // Who keeps an operand, the tensor that a temporary was made from, or an object that leads on, otherwise than as a
-  // child, parameter or buffer: the nearest first.
+  // Who keeps an operand, or an object that leads on, otherwise than as a child, parameter or buffer: the nearest
+  // first.
   std::vector<Holding> holdings_of(const void* object) const;
-  // Who keeps another tensor over an operand's memory, as its base.
-  std::vector<Holding> holdings_of_base(std::size_t operand) const;
   std::uint32_t find_place(const void* object) const;
-  // The Python object of a tensor; null where the search has not come to it.
-  const void* object_of(const c10::TensorImpl* tensor) const;
   // The tensor that a Python object is; null where it is none.
   const c10::TensorImpl* tensor_at(const void* object) const { return layout_.tensor_at(object); }
 
@@ -130,7 +99,6 @@ class ObjectSearch final : public LinkVisitor {
   static constexpr std::size_t kMaxObjects = 60000;
   static constexpr std::size_t kMaxHoldings = 30000;
   static constexpr std::size_t kMaxParents = 4;
-  static constexpr std::size_t kMaxHistory = 10;
   static constexpr std::size_t kMaxOutwards = 32;
 
   bool full() const { return places_.size() >= kMaxObjects; }
@@ -141,30 +109,21 @@ class ObjectSearch final : public LinkVisitor {
   void follow(std::uint32_t depth = kMaxDepth);
   void note_holding(const Link& link, void* object);
   void look_for_operand(std::size_t operand, std::uint32_t place, void* object, const c10::TensorImpl* tensor);
-  void look_for_ancestor(std::size_t operand, std::uint32_t place, const c10::TensorImpl* tensor, trace::LineageId tag);
-  void note_kept_again(const Link& link, void* object);
-  // How far back in an operand's history a tensor with this tag stands; none where it does not.
-  std::optional<std::size_t> steps_back(std::size_t operand, const c10::TensorImpl* tensor, trace::LineageId tag) const;
+  // The module among whose children `module` is; null where none was met.
+  const Holding* parent_module(const void* module) const;
   void note_parents(std::size_t operand, const trace::Position& here);
-  void note_history(std::size_t operand);
   bool is_base(std::size_t operand, const c10::TensorImpl* tensor) const;
   bool is_operand(const void* object) const;
-  bool is_base_of_any(const c10::TensorImpl* tensor) const;
 
   TensorObserver* observer_ = nullptr;
   std::span<const trace::OperandRecord> records_;
   std::span<const OperandIdentity> identities_;
   std::vector<Sighting> sightings_;
-  std::vector<std::array<trace::LineageId, kMaxParents>> parents_;    // the values that a temporary was made from
-  std::vector<std::array<trace::LineageId, kMaxHistory>> histories_;  // without the operand's own node
-  std::vector<Ancestor> ancestors_;
-  std::vector<Ancestor> kept_ancestors_;
+  std::vector<std::array<trace::LineageId, kMaxParents>> parents_;  // the values that a temporary was made from
   std::vector<Place> places_;
   std::unordered_set<const void*> seen_;
-  std::unordered_map<const void*, Holding> children_;                  // modules that are children of others
-  std::unordered_map<const void*, Holding> owned_;                     // parameters and buffers
-  mutable std::unordered_map<const void*, const void*> owned_memory_;  // by storage; null where several have it
-  std::vector<Holding> tied_;  // operands that several modules own, without the first
+  std::unordered_map<const void*, Holding> children_;  // modules that are children of others
+  std::unordered_map<const void*, Holding> owned_;     // parameters and buffers
   std::vector<Holding> holdings_;
   std::uint32_t current_ = kNoPlace;
   std::uint32_t followed_ = 0;

@@ -75,10 +75,10 @@ std::optional<int> instruction_of(const void* translator, const void* code) {
   const ByteCode byte_code(code);
   std::optional<int> found;
   const int offset = number_member_of(current, "offset", -1);
-  for (const Instruction& one : byte_code.instructions()) {
-    if (!stands_there(code, one.offset, wanted)) continue;
-    if (one.offset == offset) return offset;
-    found = one.offset;
+  for (int at = 0; at < byte_code.size(); at += 2) {
+    if (!stands_there(code, at, wanted)) continue;
+    if (at == offset) return offset;
+    found = at;
   }
   return found;
 }

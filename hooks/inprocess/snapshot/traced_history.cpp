@@ -14,7 +14,6 @@
 #include "hooks/inprocess/snapshot/object_members.h"
 #include "hooks/inprocess/snapshot/traced_values.h"
 #include "hooks/inprocess/source/code_names.h"
-#include "hooks/inprocess/source/python_names.h"
 #include "hooks/inprocess/source/python_text.h"
 #include "hooks/inprocess/source/source_files.h"
 

@@ -1,9 +1,10 @@
-// The lines of the file that was asked for last, since positions of one file follow each other. May throw
-// std::bad_alloc.
+// The lines of the file that was asked for last, since positions of one file follow each other; and positions of whole
+// lines. May throw std::bad_alloc.
 #pragma once
 
 #include <optional>
 
+#include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/source/python_text.h"
 #include "hooks/inprocess/source/source_files.h"
 #include "trace/file_layout.h"
@@ -24,5 +25,15 @@ class FileLines {
   std::optional<SourceLines> lines_;
   trace::StringId file_ = trace::StringId::none;
 };
+
+// A line of a file, without columns, as part of the function that its text says.
+inline trace::Position position_of_line(trace::StringId file, const SourceLines& lines, int line) {
+  trace::Position position{};
+  position.file = file;
+  position.function = runtime.recorder->intern_string(qualified_function(lines, line));
+  position.line = position.end_line = line;
+  position.column = position.end_column = -1;
+  return position;
+}
 
 }  // namespace devsan::hooks

@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "hooks/inprocess/source/python_text.h"
-#include "trace/words.h"
 
 namespace devsan::hooks {
 
 namespace {
-
-constexpr std::size_t kMaxCallees = 16;
 
 // The bracket that the last character closes; npos where it closes none.
 std::size_t opening_of_last(std::string_view text) {
@@ -42,39 +39,7 @@ bool hands_all_on(const CallText& call) {
   });
 }
 
-// "run" of `Backend(net).run(x)`, where the brackets behind "Backend" open at `open`; empty without a call on the
-// result.
-std::string method_called_on(std::string_view text, std::size_t open) {
-  const std::size_t closing = closing_of(text, open);
-  std::string_view rest = closing == text.npos ? std::string_view() : text.substr(closing + 1);
-  if (!rest.starts_with('.')) return "";
-  rest.remove_prefix(1);
-  const auto end = std::ranges::find_if_not(rest, [](char c) { return trace::is_word(c); });
-  const std::size_t length = static_cast<std::size_t>(end - rest.begin());
-  return rest.substr(length).starts_with('(') ? std::string(rest.substr(0, length)) : std::string();
-}
-
 }  // namespace
-
-std::vector<std::string> callees_in(std::string_view text) {
-  std::vector<std::string> callees;
-  const auto of_path = [](char c) { return trace::is_word(c) || c == '.'; };
-  for (std::size_t begin = 0; begin < text.size() && callees.size() < kMaxCallees; ++begin) {
-    if (!trace::is_word(text[begin]) || (begin > 0 && (of_path(text[begin - 1]) || text[begin - 1] == ')'))) continue;
-    std::size_t end = begin;
-    while (end < text.size() && (of_path(text[end]) || text[end] == '[')) {
-      const std::size_t closing = text[end] == '[' ? closing_of(text, end) : end;
-      end = closing == text.npos ? text.size() : closing + 1;
-    }
-    if (!text.substr(std::min(end, text.size())).starts_with('(')) continue;
-    const std::string_view callee = text.substr(begin, end - begin);
-    callees.emplace_back(callee);
-    if (std::string method = method_called_on(text, end); !method.empty()) {
-      callees.push_back(std::string(callee) + "." + method);
-    }
-  }
-  return callees;
-}
 
 std::optional<CallText> call_text(std::string_view expression) {
   const std::size_t open = opening_of_last(expression);

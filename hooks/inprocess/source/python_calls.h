@@ -17,10 +17,6 @@ struct CallText {
 };
 std::optional<CallText> call_text(std::string_view expression);
 
-// "self.feed" and "self.norm" of `x + self.feed(self.norm(x))`, "Net" and "Net.run" of `Net(4).run(x)`: what a text
-// calls by a name or a path, 16 or so at most.
-std::vector<std::string> callees_in(std::string_view text);
-
 // A parameter in a function's definition. `index` counts all that can be given by position, `self` included.
 struct Parameter {
   std::string name;

@@ -1,7 +1,6 @@
 #include "hooks/inprocess/source/python_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
 
@@ -15,6 +14,7 @@ constexpr std::size_t kMaxLines = 20000;
 constexpr int kMaxStatementLines = 24;
 
 using trace::is_word;
+using trace::name_in;
 
 // Follows brackets and strings through a text.
 class Nesting {
@@ -77,12 +77,6 @@ bool is_identifier(std::string_view text) noexcept {
          std::ranges::all_of(text, is_word);
 }
 
-std::string leading_name(std::string_view statement) {
-  const auto end = std::ranges::find_if_not(statement, is_word);
-  const std::string_view word = statement.substr(0, static_cast<std::size_t>(end - statement.begin()));
-  return is_identifier(word) ? std::string(word) : std::string();
-}
-
 SourceLines::SourceLines(std::string_view text) {
   while (!text.empty() && lines_.size() < kMaxLines) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -116,20 +110,18 @@ int end_of_statement(const SourceLines& lines, int line) {
   return statement_and_end(lines, line).second;
 }
 
-bool goes_on_to(const SourceLines& lines, int begin, int line) {
-  return begin == line || (begin < line && line <= end_of_statement(lines, begin));
-}
+namespace {
 
+// How far a line is indented; its length where it is blank.
 std::size_t indentation(std::string_view line) noexcept {
   return std::min(line.find_first_not_of(" \t"), line.size());
 }
 
-bool is_blank(std::string_view line) noexcept {
+// Neither code nor a decorator stands there.
+bool is_blank_line(std::string_view line) noexcept {
   const std::size_t begin = indentation(line);
   return begin == line.size() || line[begin] == '#' || line[begin] == '\r';
 }
-
-namespace {
 
 // `) -> Tensor:` goes on with the statement above, however little it is indented.
 bool closes_bracket(std::string_view line) noexcept {
@@ -149,76 +141,38 @@ int enclosing_line(const SourceLines& lines, int number, std::string_view keywor
   std::size_t most = indentation(lines[number]);
   for (int k = number - 1; k > 0 && most > 0; --k) {
     const std::string_view text = lines[k];
-    if (is_blank(text) || indentation(text) >= most || closes_bracket(text)) continue;
+    if (is_blank_line(text) || indentation(text) >= most || closes_bracket(text)) continue;
     most = indentation(text);
     if (without_async(text.substr(most)).starts_with(keyword)) return k;
   }
   return 0;
 }
 
-int decorator_of(const SourceLines& lines, int type, std::string_view name) {
-  const std::size_t outer = indentation(lines[type]);
-  for (int k = type + 2; type != 0 && k <= lines.count(); ++k) {
-    const std::string_view text = lines[k];
-    if (is_blank(text)) continue;
-    if (indentation(text) <= outer) break;
-    const std::string_view above = lines[k - 1];
-    const bool defines = text.substr(indentation(text)).starts_with("def ") && defined_name(text, "def ") == name;
-    if (defines && above.find('@') == indentation(above)) return k - 1;
-  }
-  return 0;
-}
+namespace {
 
+// The last line of the block that a line stands in, which begins under the line `head`.
 int end_of_block(const SourceLines& lines, int number, int head) {
   int last = number;
   for (int k = number + 1; k <= lines.count(); ++k) {
-    if (is_blank(lines[k]) || closes_bracket(lines[k])) continue;
+    if (is_blank_line(lines[k]) || closes_bracket(lines[k])) continue;
     if (indentation(lines[k]) <= indentation(lines[head])) break;
     last = k;
   }
   return last;
 }
 
-int end_of_function(const SourceLines& lines, int number) {
-  const int def = enclosing_line(lines, number, "def ");
-  return def != 0 ? end_of_block(lines, number, def) : lines.count();
-}
-
-bool is_path(std::string_view text) noexcept {
-  return std::ranges::all_of(
-      text, [](char c) { return trace::is_word(c) || std::string_view(".[]'\"").find(c) != std::string_view::npos; });
-}
-
-int condition_around(const SourceLines& lines, int line) {
-  const int condition = enclosing_line(lines, line, "if ");
-  return condition > enclosing_line(lines, line, "def ") ? condition : 0;
-}
-
-int definition_below(const SourceLines& lines, int first) {
-  for (int line = first; !trimmed(lines[line]).empty(); ++line) {
-    if (without_async(trimmed(lines[line])).starts_with("def ")) return line;
-  }
-  return 0;
-}
-
-std::string function_defined(std::string_view line) {
-  constexpr std::string_view kKeyword = "def ";
-  return without_async(trimmed(line)).starts_with(kKeyword) ? defined_name(line, kKeyword) : std::string();
-}
-
+// "pick" of "    def pick(self):", with `keyword` "def ".
 std::string defined_name(std::string_view line, std::string_view keyword) {
   line = without_async(line.substr(indentation(line)));
   line.remove_prefix(std::min(keyword.size(), line.size()));
   return std::string(line.substr(0, line.find_first_of("(: ")));
 }
 
-int only_line_of(const SourceLines& lines, int first, std::string_view word) {
-  const int end = end_of_function(lines, first + 2);
-  int found = 0;
-  for (int k = first + 1; k <= end; ++k) {
-    if (trimmed(lines[k]).starts_with(word) && std::exchange(found, k) != 0) return 0;
-  }
-  return found;
+}  // namespace
+
+int end_of_function(const SourceLines& lines, int number) {
+  const int def = enclosing_line(lines, number, "def ");
+  return def != 0 ? end_of_block(lines, number, def) : lines.count();
 }
 
 std::string qualified_function(const SourceLines& lines, int number) {
@@ -279,95 +233,7 @@ std::string code_text(const SourceLines& lines, const trace::Position& at) {
 
 namespace {
 
-// "name" of `torch.device(name)`; any other expression as it is.
-std::string_view inside_device(std::string_view expression) {
-  constexpr std::string_view kMade = "torch.device(";
-  if (!expression.starts_with(kMade) || !expression.ends_with(')')) return expression;
-  return trimmed(expression.substr(kMade.size(), expression.size() - kMade.size() - 1));
-}
-
-}  // namespace
-
-std::string device_reference(std::string_view expression) {
-  constexpr std::string_view kDevice = ".device";
-  expression = inside_device(trimmed(expression));
-  if (expression.ends_with(kDevice) && expression != "self.device") expression.remove_suffix(kDevice.size());
-  const bool path = !expression.empty() && std::isdigit(static_cast<unsigned char>(expression.front())) == 0 &&
-                    std::ranges::all_of(expression, [](char c) { return is_word(c) || c == '.'; });
-  return path && expression != "torch" ? std::string(expression) : std::string();
-}
-
-namespace {
-
-// "**self.options" of `x.to(**self.options)`, where nothing else is unpacked.
-std::string unpacked_argument(std::string_view call) {
-  std::string found;
-  for (std::size_t at = call.find("**"); at != call.npos; at = call.find("**", at + 2)) {
-    const std::size_t before = call.find_last_not_of(' ', at - 1);
-    if (at == 0 || before == call.npos || (call[before] != '(' && call[before] != ',')) continue;
-    const std::string_view name = trimmed(call.substr(at + 2, end_of_expression(call, at + 2) - at - 2));
-    if (!found.empty() || device_reference(name) != name) return "";
-    found = "**" + std::string(name);
-  }
-  return found;
-}
-
-}  // namespace
-
-std::string device_expression(std::string_view call) {
-  constexpr std::array<std::string_view, 4> kBefore = {"device=", ".to(", "_like(", "map_location="};
-  std::string found;
-  for (const std::string_view before : kBefore) {
-    for (std::size_t at = call.find(before); at != call.npos; at = call.find(before, at + 1)) {
-      if (before == "device=" && (at == 0 || is_word(call[at - 1]))) continue;
-      const std::size_t begin = at + before.size();
-      const std::string_view expression = call.substr(begin, end_of_expression(call, begin) - begin);
-      // `dtype=`, or a `device=` of its own turn; what is unpacked comes last.
-      if (expression.find('=') != expression.npos || expression.starts_with('*')) continue;
-      const bool type = expression.starts_with("torch.") && !expression.starts_with("torch.device");
-      if (type || expression.find("dtype") != expression.npos) continue;  // a move to another type
-      std::string one(entry_reference(expression) ? trimmed(expression) : std::string_view());
-      if (one.empty()) one = device_reference(expression);
-      if (one.empty() || (!found.empty() && one != found)) return "";
-      found = std::move(one);
-    }
-  }
-  return found.empty() ? unpacked_argument(call) : found;
-}
-
-bool is_dict_display(std::string_view text) noexcept {
-  text = trimmed(text);
-  return text.starts_with("dict(") || text.starts_with('{');
-}
-
-std::string entry_of_display(std::string_view display, std::string_view key) {
-  display = trimmed(display);
-  const bool by_call = display.starts_with("dict(");
-  if (!is_dict_display(display)) return "";
-  const auto entries = arguments_at(display, by_call ? 4 : 0);
-  if (!entries) return "";
-  for (const std::string& entry : *entries) {
-    const std::size_t colon = entry.find(by_call ? '=' : ':');
-    if (colon == entry.npos) continue;
-    std::string_view name = trimmed(std::string_view(entry).substr(0, colon));
-    const bool quoted = name.size() > 1 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front();
-    if (quoted) name = name.substr(1, name.size() - 2);
-    if (name == key && quoted != by_call) return std::string(trimmed(std::string_view(entry).substr(colon + 1)));
-  }
-  return "";
-}
-
-std::optional<EntryReference> entry_reference(std::string_view expression) {
-  expression = inside_device(trimmed(expression));
-  const std::size_t open = expression.find('[');
-  if (open == expression.npos || expression.size() < open + 5 || !expression.ends_with(']')) return std::nullopt;
-  const std::string_view container = expression.substr(0, open);
-  const std::string_view key = expression.substr(open + 1, expression.size() - open - 2);
-  const bool quoted = (key.front() == '"' || key.front() == '\'') && key.back() == key.front();
-  if (!quoted || device_reference(container) != container) return std::nullopt;
-  return EntryReference{std::string(container), std::string(key.substr(1, key.size() - 2))};
-}
-
+// Where the first `=` of an assignment stands; npos where nothing is assigned, and in `total += x`.
 std::size_t equals_of(std::string_view statement) noexcept {
   Nesting nesting;
   for (std::size_t k = 0; k + 1 < statement.size(); ++k) {
@@ -383,6 +249,8 @@ std::size_t equals_of(std::string_view statement) noexcept {
   return statement.npos;
 }
 
+}  // namespace
+
 std::string_view loop_targets(std::string_view statement) noexcept {
   constexpr std::string_view kFor = "for ";
   const std::size_t in = statement.find(" in ");
@@ -390,31 +258,19 @@ std::string_view loop_targets(std::string_view statement) noexcept {
                                                              : std::string_view();
 }
 
-bool has_word(std::string_view text, std::string_view name) noexcept {
-  for (std::size_t at = name_in(text, name); at != text.npos; at = name_in(text, name, at + 1)) {
-    if (at == 0 || text[at - 1] != '.') return true;
+std::string_view assigned_text(std::string_view statement) noexcept {
+  std::string_view text = trimmed(statement);
+  if (text.starts_with("async ")) text = trimmed(text.substr(6));
+  const std::string_view targets = loop_targets(text);
+  if (!targets.empty()) {
+    const auto behind = static_cast<std::size_t>(targets.data() + targets.size() - text.data());
+    const std::size_t in = text.find("in ", behind);
+    return in != text.npos ? trimmed(text.substr(in + 3)) : text;
   }
-  return false;
-}
-
-bool mentions_name(std::string_view text, std::string_view name) noexcept {
-  return name_in(text, name) != text.npos;
-}
-
-std::optional<EntryStore> entry_stored(std::string_view statement) {
-  std::optional<EntryStore> found;
-  for (std::size_t equals = equals_of(statement); equals != statement.npos; equals = equals_of(statement)) {
-    const std::string_view target = trimmed(statement.substr(0, equals));
-    statement = trimmed(statement.substr(equals + 1));
-    const std::size_t open = target.find('[');
-    const auto of_path = [](char c) { return is_word(c) || c == '.'; };
-    if (open == target.npos || open == 0 || !std::ranges::all_of(target.substr(0, open), of_path)) continue;
-    if (closing_of(target, open) + 1 != target.size()) continue;
-    found = {std::string(target.substr(0, open)),
-             std::string(trimmed(target.substr(open + 1, target.size() - open - 2))), ""};
+  for (std::size_t equals = equals_of(text); equals != text.npos; equals = equals_of(text)) {
+    text = trimmed(text.substr(equals + 1));
   }
-  if (found) found->value = statement;
-  return found;
+  return text;
 }
 
 std::optional<std::string> assigned_to(std::string_view statement, std::string_view target) {
@@ -432,10 +288,22 @@ std::optional<std::string> assigned_to(std::string_view statement, std::string_v
   return std::nullopt;
 }
 
+namespace {
+
+// Whether a text has this name in it, as a whole word: a variable, or in quotes.
+bool has_word(std::string_view text, std::string_view name) noexcept {
+  for (std::size_t at = name_in(text, name); at != text.npos; at = name_in(text, name, at + 1)) {
+    if (at == 0 || text[at - 1] != '.') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<int> assignments_of(const SourceLines& lines, std::string_view variable, int begin, int end) {
   std::vector<int> found;
   for (int k = begin; k < end; ++k) {
-    if (is_blank(lines[k])) continue;
+    if (is_blank_line(lines[k])) continue;
     const auto [statement, last] = statement_and_end(lines, k);
     if (has_word(statement, variable) && assigned_to(statement, variable)) found.push_back(k);
     k = last;

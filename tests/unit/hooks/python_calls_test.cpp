@@ -33,16 +33,6 @@ TEST_CASE("A call is taken apart at its last pair of brackets") {
   CHECK_FALSE(call_text(""));
 }
 
-TEST_CASE("What a text calls is known by its names and paths") {
-  using Callees = std::vector<std::string>;
-  CHECK(callees_in("out = x + self.feed(self.norm(x))") == Callees{"self.feed", "self.norm"});
-  CHECK(callees_in("nets[k].run(x)") == Callees{"nets[k].run"});
-  CHECK(callees_in("for a in stream(data):") == Callees{"stream"});
-  CHECK(callees_in("make()(x).view(3)") == Callees{"make"});
-  CHECK(callees_in("y = Net(size, n=4).run(x.half())") == Callees{"Net", "Net.run", "x.half"});
-  CHECK(callees_in("x.shape[0] + (y)").empty());
-}
-
 TEST_CASE("What a call gives for a parameter is found by name and by position") {
   const std::string_view fill = "def fill(n, device='cpu', *, kind: str = \"a, b\"):";
   CHECK(given(fill, "device", "fill(3, dev)") == by(Given::By::value, "dev"));
