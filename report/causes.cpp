@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/cause_text.h"
+#include "report/fixes/patch.h"
 #include "report/operands.h"
 #include "report/program/scopes.h"
 #include "report/ranking/answer.h"
@@ -56,6 +57,10 @@ void set_first(Finding& finding, const ranking::Ranked& first, const slice::Code
   if (const std::string text = what_disagreed(suspect); !text.empty()) cause.why += " " + text;
   if (first.likely) cause.confidence = Confidence::likely;
   finding.fix = Fix{cause.file, cause.line, what_to_change(suspect, finding, code)};
+  if (auto patch = fixes::patch_for(finding, *first.candidate, code)) {
+    finding.fix->text = std::move(patch->text);
+    finding.fix->patches.push_back({std::move(patch->file), std::move(patch->diff)});
+  }
   finding.root_cause = std::move(cause);
 }
 

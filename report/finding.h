@@ -109,10 +109,17 @@ struct RootCause {
   std::optional<Confidence> confidence{};  // none where the run itself shows the cause
 };
 
+// A change of one file as a unified diff: `patch FILE` applies it, and the result parses.
+struct FileDiff {
+  std::string file;
+  std::string diff;
+};
+
 struct Fix {
   std::string file;
   int line = 0;
   std::string text;
+  std::vector<FileDiff> patches{};  // empty where the change is told in words alone
 };
 
 // Why a finding is not shown among the others.

@@ -116,7 +116,9 @@ Json cause_json(const RootCause& cause) {
 
 Json fix_json(const std::optional<Fix>& fix) {
   if (!fix) return nullptr;
-  return {{"file", fix->file}, {"line", fix->line}, {"text", fix->text}};
+  Json patches = Json::array();
+  for (const FileDiff& patch : fix->patches) patches.push_back({{"file", patch.file}, {"diff", patch.diff}});
+  return {{"file", fix->file}, {"line", fix->line}, {"text", fix->text}, {"patches", std::move(patches)}};
 }
 
 Json host_access_json(const HostAccess& access) {

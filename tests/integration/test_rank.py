@@ -116,3 +116,17 @@ def test_programs_run_under_devsan_and_their_reports_are_counted(tmp_path, devsa
     assert done.returncode == 0, done.stderr
     raises, clean = (line.split() for line in done.stdout.splitlines() if line.startswith(("  raises", "  clean")))
     assert raises[:4] == ["raises", "1", "1", "(100.0%)"] and clean[:4] == ["clean", "1", "1", "(100.0%)"]
+
+
+# ---- repairs
+
+def test_programs_are_repaired_by_the_patches_of_their_reports(tmp_path, devsan, python):
+    need_simulated_devices(python)
+    (tmp_path / "1_a.py").write_text("# source: a/b#1\n# expect: raises\nimport torch\nx = torch.ones(2)  # ROOT\n"
+                                     "x + torch.ones(2, device='cuda')  # RAISE\n")
+    (tmp_path / "2_b.py").write_text("# source: own\n# expect: raises\nimport torch\nx = torch.ones(2)  # ROOT\n"
+                                     "torch.ones(2, device='cuda').add_(x)  # RAISE\nraise SystemExit(3)\n")
+    done = rank("repair", tmp_path, "--devsan", devsan, "--python", python)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 repaired (50.0%), 2 patched" in done.stdout
+    assert "2_b.py" in done.stdout and "ended 3" in done.stdout and "1_a.py" not in done.stdout

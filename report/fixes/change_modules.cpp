@@ -1,0 +1,181 @@
+// Modules: what moves with them, and where they are made.
+
+#include <algorithm>
+
+#include "report/fixes/device_at_hand.h"
+#include "report/fixes/site.h"
+#include "report/fixes/tensors.h"
+#include "report/fixes/torch_calls.h"
+#include "report/program/definitions.h"
+#include "report/program/functions.h"
+#include "report/program/positions.h"
+#include "report/program/source_file.h"
+#include "report/slice/torch_names.h"
+
+namespace devsan::report::fixes {
+
+using program::CallParts;
+using program::Field;
+using program::Kind;
+using program::Node;
+using slice::Place;
+using slice::Role;
+
+namespace {
+
+constexpr int kDeepestModule = 4;  // modules in modules
+
+bool is_moved(const Site& site, Node class_definition, int depth);
+
+// The object goes where a module that is moved goes.
+bool is_made_in_moved(const Site& site, Node class_definition, int depth) {
+  if (depth == kDeepestModule) return false;
+  for (const Node call : site.code.calls(slice::name_of_class(class_definition))) {
+    const Node outer = program::class_of(call);
+    if (outer && outer != class_definition && is_moved(site, outer, depth + 1)) return true;
+  }
+  return false;
+}
+
+bool is_moved(const Site& site, Node class_definition, int depth) {
+  for (const std::string_view move : {"to", "cuda", "cpu"}) {
+    for (const Node call : site.code.calls(move)) {
+      if (site.code.may_be_object_of(program::call_parts(call).receiver(), class_definition)) return true;
+    }
+  }
+  return is_made_in_moved(site, class_definition, depth);
+}
+
+// Parameters of the same object are where the operand is to be.
+bool is_beside_parameters(const Site& site) {
+  const Operand* other = site.wanted;
+  const bool part =
+      other != nullptr && (other->is == trace::NameKind::parameter || other->is == trace::NameKind::buffer);
+  return part && other->name.starts_with("self.") && site.moved->name.starts_with("self.") &&
+         program::class_of(site.failing_statement()) == program::class_of(site.statement());
+}
+
+bool is_part(const Operand& operand) {
+  return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
+}
+
+bool imports_copy(const program::SourceFile& file) {
+  const auto found = file.definitions().of_name(file.scopes().module(), "copy");
+  return std::ranges::any_of(found, [](const program::Definition* one) { return one->origin == "copy"; });
+}
+
+// Behind a docstring and what is imported from the future.
+Node first_import(const program::SourceFile& file) {
+  for (const Node statement : file.root().children()) {
+    if (statement.is(Kind::ImportStatement) || statement.is(Kind::ImportFromStatement)) return statement;
+  }
+  return {};
+}
+
+// A part can be registered here: in the constructor behind super().__init__(), and nothing has the name before.
+bool may_register(const Site& site, Node target) {
+  const Node function = slice::body_of(target);
+  const Node owner = program::class_of_method(function);
+  if (!owner || slice::name_of_function(function) != "__init__" || !is_derived_from_module(owner, site.code))
+    return false;
+  bool initialized = false;
+  for (const Node call : program::calls_in(function)) {
+    const bool super = slice::called_name(call) == "__init__" && call.begin_byte() < target.begin_byte();
+    initialized = initialized || super;
+  }
+  const auto stores = site.code.stores(slice::last_name(target));
+  return initialized && std::ranges::none_of(stores, [&](const program::Definition* one) {
+           const bool class_level = one->is_name();
+           const bool earlier = slice::body_of(one->statement) == function && one->target != target;
+           return program::class_of(one->statement) == owner && (class_level || earlier);
+         });
+}
+
+// The constructor keeps the module as an attribute, or in one that is a module: so it is moved with the object.
+bool is_registered(Node made) {
+  if (slice::name_of_function(slice::body_of(made)) != "__init__") return false;
+  Node at = made.parent();
+  while (at.is(Kind::ArgumentList) || at.is(Kind::Call)) at = at.parent();
+  const Node target = at.is(Kind::Assignment) ? at.child(Field::Left) : Node();
+  return target.is(Kind::Attribute) && target.child(Field::Object).text() == "self";
+}
+
+// The outermost call on the line that makes a module; what it holds is moved with it.
+Node outermost_module(const Site& site) {
+  Node found;
+  for (const Place* place : site.places) {
+    const bool constructed = place->role == Role::constructed && place->leads_to_origin != false;
+    const CallParts call = program::call_parts(place->node);
+    if (!constructed || place->side == slice::Side::program || !call) continue;
+    const auto classes = site.code.classes(slice::called_name(call.call));
+    const bool module = makes_layer(call) ||
+                        std::ranges::any_of(classes, [&](Node one) { return is_derived_from_module(one, site.code); });
+    if (module && (!found || place->node.contains(found))) found = place->node;
+  }
+  return found;
+}
+
+}  // namespace
+
+MaybeChange register_buffer(const Site& site) {
+  const Node assignment = site.statement().is(Kind::ExpressionStatement) ? site.statement().only_child() : Node();
+  if (!assignment.is(Kind::Assignment) || assignment.child(Field::Type)) return {};
+  const Node target = assignment.child(Field::Left);
+  const Node value = assignment.child(Field::Right);
+  const bool stored = std::ranges::any_of(
+      site.places, [&](const Place* one) { return one->role == Role::stored && site.is_on_way(*one); });
+  if (!stored || !target.is(Kind::Attribute) || target.child(Field::Object).text() != "self") return {};
+  if (slice::wraps_tensor(slice::called_name(value))) return {};
+  if (value.is(Kind::Assignment) || is_no_tensor(value, site.code)) return {};
+  const bool itself = site.moved->name == target.text() || site.moved->text == target.text();
+  if (!itself || !may_register(site, target)) return {};
+  if (!is_beside_parameters(site) && !is_moved(site, program::class_of(target), 0)) return {};
+  const std::string name(slice::last_name(target));
+  const std::string code = "self.register_buffer('" + name + "', " + std::string(value.text()) + ", persistent=False)";
+  return Change{{program::Edit{assignment.begin_byte(), assignment.end_byte(), code}},
+                "Register " + as_code(target.text()) + " as a buffer, so that it moves with the module"};
+}
+
+MaybeChange copy_object(const Site& site) {
+  const Node assignment = site.statement().is(Kind::ExpressionStatement) ? site.statement().only_child() : Node();
+  const Node target = assignment.child(Field::Left);
+  const Node value = assignment.child(Field::Right);
+  const Node owner = program::class_of_method(site.candidate.function);
+  if (!assignment.is(Kind::Assignment) || !is_part(*site.moved) || !target.is(Kind::Attribute) || !owner) return {};
+  if (!value.is(Kind::Attribute) && !value.is(Kind::Subscript)) return {};
+  const bool stored = std::ranges::any_of(site.places, [&](const Place* one) {
+    return one->role == Role::stored && one->aspect == slice::Aspect::module && one->leads_to_origin != false;
+  });
+  // Of another object, which goes its own ways; this one's own parts are no copies.
+  if (!stored || target.child(Field::Object).text() != "self" || program::root_of(value).text() == "self") return {};
+  if (!is_derived_from_module(owner, site.code) || !is_moved(site, owner, 0)) return {};
+  const auto edit = program::wrap_in_call(value, "copy.deepcopy");
+  if (!edit) return {};
+  Change change{{*edit}, "Give " + as_code(target.text()) + " a copy of its own: " + as_code(edit->text)};
+  if (!imports_copy(site.file())) {
+    const Node first = first_import(site.file());
+    const auto import = first ? program::insert_statement_before(first, "import copy") : std::nullopt;
+    if (!import) return {};
+    change.edits.push_back(*import);
+  }
+  return change;
+}
+
+MaybeChange move_object(const Site& site) {
+  const Node made = outermost_module(site);
+  if (!made) return {};
+  const Node parent = made.parent();
+  const CallParts around = parent.is(Kind::Attribute) ? program::call_parts(parent.parent()) : CallParts();
+  if (around && is_move(around)) return {};
+  // What a module makes for itself goes where that is moved.
+  const Node owner = program::class_of_method(slice::body_of(made));
+  if (owner && is_registered(made) && is_derived_from_module(owner, site.code) && is_moved(site, owner, 0)) return {};
+  const std::string device = device_at_hand(site, made);
+  const auto edit = program::append_to_expression(made, move_to(device));
+  if (!edit || device.empty()) return {};
+  return Change{{*edit},
+                "Move the new " + as_code(program::call_parts(made).callee.text()) +
+                    " to the device: " + as_code(move_to(device))};
+}
+
+}  // namespace devsan::report::fixes

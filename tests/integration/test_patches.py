@@ -1,0 +1,70 @@
+"""Patches in the report: `patch` applies them, and the program then does what it could not."""
+
+import subprocess
+
+import pytest
+
+FACTORY = """\
+import torch
+
+
+def weighted(x):
+    weights = torch.linspace(0, 1, x.shape[-1])
+    return (x * weights).sum()
+
+
+print(weighted(torch.ones(3, 4, device="cuda")).item())
+"""
+
+BUFFER = """\
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+        self.scale = torch.ones(width)
+
+    def forward(self, x):
+        return self.body(x) * self.scale
+
+
+net = Scaled(4).to("cuda")
+print(tuple(net(torch.ones(2, 4, device="cuda")).shape), "scale" in net.state_dict())
+"""
+
+DROPPED = """\
+import torch
+
+x = torch.ones(3, device="cuda")
+shift = torch.ones(3)
+shift.to(x.device)
+print((x + shift).sum().item())
+"""
+
+
+def patches(result):
+    return [patch for finding in result.raised() for patch in (finding["fix"] or {}).get("patches", [])]
+
+
+@pytest.mark.parametrize("source, printed", [
+    (FACTORY, "6.0\n"), (BUFFER, "(2, 4) False\n"), (DROPPED, "6.0\n"),
+], ids=["factory", "buffer", "dropped"])
+def test_a_program_with_the_patch_of_its_report_runs_to_its_end(run_python, source, printed):
+    program = run_python.program(source)
+    refused = run_python(program, sim=1)
+    assert refused.status == 1
+    (patch,) = patches(refused)
+    assert patch["file"] == str(program)
+    done = subprocess.run(["patch", "--quiet", "--batch", program], input=patch["diff"], text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout
+    mended = run_python(program, sim=1)
+    assert (mended.status, mended.stdout, mended.loud()) == (0, printed, []), mended.stderr
+
+
+def test_without_the_text_of_the_program_there_is_no_patch(run_python):
+    result = run_python(FACTORY, sim=1, env={"DEVSAN_OPTIONS": "source=0"})
+    (finding,) = result.raised()
+    assert finding["fix"]["patches"] == []
