@@ -21,6 +21,7 @@ SECOND_GPU = re.compile(r"""cuda:1\b|["']cuda["'], (index=)?1\b""")  # in a prog
 NO_THREAD = re.compile(r"none\b|own\b|clean control")
 PUBLIC_THREAD = re.compile(r"([\w.-]+/[\w.-]+)\s*(?:/(?:issues|pull)/|PR)?\s*#?(\d+)")
 TOKENS = re.compile(r"[A-Za-z_]\w*|\d+|\S")
+SEEN = range(1, 100)  # numbers of programs that everybody has seen from the first day on: none of them measures anything
 MEASURING = range(1001, 1101)  # numbers of a set that was written to measure with, and stays for that
 SHINGLE = 6  # tokens
 TWINS = 0.5  # share of shingles in common, from which on two programs count as one
@@ -127,7 +128,10 @@ def twins(sets: list[frozenset]) -> Iterable[tuple[int, int]]:
 def side_of_cluster(cluster: list[Program]) -> str:
     """Of the oldest program's thread; the holdout where that was written to measure with."""
     oldest = min(cluster, key=lambda program: number_of(program.path))
-    return "holdout" if number_of(oldest.path) in MEASURING else side_of(oldest.thread)
+    number = number_of(oldest.path)
+    if number in SEEN:
+        return "train"
+    return "holdout" if number in MEASURING else side_of(oldest.thread)
 
 
 def number_of(path: pathlib.Path) -> int:

@@ -54,7 +54,7 @@ class VisionLanguageDecoder(nn.Module):
 class CPUOffload:
     def __init__(self, module, device):
         self.module, self.device = module, device
-        module.to("cpu")
+        module.to("cpu")  # ALSO
 
     @contextlib.contextmanager
     def onloaded(self):

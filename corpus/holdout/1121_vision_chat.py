@@ -55,7 +55,7 @@ class VisionChat(nn.Module):
         inputs_embeds = self.model.embed(input_ids)
         if pixel_values is not None:
             image_embeds = self.visual(pixel_values)
-            inputs_embeds = self.merge_images(input_ids, inputs_embeds, image_embeds)
+            inputs_embeds = self.merge_images(input_ids, inputs_embeds, image_embeds)  # ALSO
         hidden = self.model(inputs_embeds)
         return self.lm_head(hidden.to(self.lm_head.weight.device))
 

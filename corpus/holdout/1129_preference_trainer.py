@@ -51,7 +51,7 @@ class Trainer:
     def train(self, batches):
         tr_loss = torch.tensor(0.0).to(self.args.device)
         for step, batch in zip(range(self.args.steps), batches):
-            tr_loss_step = self.training_step(batch)
+            tr_loss_step = self.training_step(batch)  # ALSO
             tr_loss += tr_loss_step  # RAISE # ALSO
             self.optimizer.step()
             self.optimizer.zero_grad()
@@ -62,7 +62,7 @@ class OddsRatioTrainer(Trainer):
     def sequence_logps(self, model, ids):
         logits = model(ids)[:, :-1]
         labels = ids[:, 1:].to(logits.device)
-        return logits.log_softmax(-1).gather(2, labels[..., None]).squeeze(-1).mean(dim=1)
+        return logits.log_softmax(-1).gather(2, labels[..., None]).squeeze(-1).mean(dim=1)  # ALSO
 
     def odds_ratio_loss(self, chosen, rejected):
         log_odds = (chosen - rejected) - (torch.log1p(-chosen.exp()) - torch.log1p(-rejected.exp()))
@@ -71,7 +71,7 @@ class OddsRatioTrainer(Trainer):
     def compute_loss(self, model, inputs):
         chosen = self.sequence_logps(model, inputs["chosen"])
         rejected = self.sequence_logps(model, inputs["rejected"])
-        loss = -chosen.mean() + self.odds_ratio_loss(chosen, rejected).mean()
+        loss = -chosen.mean() + self.odds_ratio_loss(chosen, rejected).mean()  # ALSO
         return loss  # ROOT
 
 

@@ -37,14 +37,14 @@ class DefaultBoxGenerator(nn.Module):
             shifts = torch.stack([shift_x.flatten(), shift_y.flatten()], dim=1)
             wh_pairs = self._wh_pairs[k].clamp(0, 1)  # ROOT
             shifts = shifts.repeat_interleave(len(wh_pairs), dim=0)
-            wh_pairs = wh_pairs.repeat(height * width, 1)
+            wh_pairs = wh_pairs.repeat(height * width, 1)  # ALSO
             default_boxes.append(torch.cat((shifts, wh_pairs), dim=1))  # RAISE # ALSO
         return torch.cat(default_boxes, dim=0)
 
     def forward(self, feature_maps):
         grid_sizes = [f.shape[-2:] for f in feature_maps]
         dtype, device = feature_maps[0].dtype, feature_maps[0].device
-        return self._grid_default_boxes(grid_sizes, dtype, device)
+        return self._grid_default_boxes(grid_sizes, dtype, device)  # ALSO
 
 
 class SSDHead(nn.Module):

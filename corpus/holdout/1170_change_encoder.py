@@ -23,7 +23,7 @@ def register_weights(folder, name, width):
 
 
 def load_url(name):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # ALSO
     return torch.load(WEIGHTS[name], map_location=device)  # ROOT
 
 
@@ -35,7 +35,7 @@ class Encoder(nn.Module):
         self.conv2 = nn.Conv2d(width, width * 2, 3, stride=2, padding=1)
 
     def load_pretrained(self, state):
-        first = state.pop("conv1.weight")
+        first = state.pop("conv1.weight")  # ALSO
         missing = self.load_state_dict(state, strict=False).missing_keys
         repeats = -(-self.in_channels // first.shape[1])
         adapted = first.repeat(1, repeats, 1, 1)[:, : self.in_channels] / repeats  # ALSO

@@ -24,7 +24,7 @@ class CutMix(Callback):
         self.lam = None
 
     def rand_bbox(self, size, lam):
-        half = torch.sqrt(1.0 - lam) * size / 2
+        half = torch.sqrt(1.0 - lam) * size / 2  # ALSO
         center = torch.randint(0, size, (2,))  # ROOT
         low = (center - half).round().clamp(0, size)  # RAISE
         high = (center + half).round().clamp(0, size)

@@ -45,7 +45,7 @@ class Visualizer:
 
     def get_semantic_map(self, output):
         output = output.argmax(dim=1)  # ROOT
-        return self.paint(output)
+        return self.paint(output)  # ALSO
 
     def get_binary_map(self, output):
         return output.sigmoid().expand(-1, 3, -1, -1).cpu()
@@ -53,7 +53,7 @@ class Visualizer:
     def visualize(self, volume, label, output, step):
         volume, label, output = self.prepare_data(volume, label, output)
         panels = [self.permute_truncate(volume).expand(-1, 3, -1, -1)]
-        middle = self.permute_truncate(output)
+        middle = self.permute_truncate(output)  # ALSO
         if self.target_opt == "semantic":
             panels.append(self.get_semantic_map(middle))  # ALSO
             panels.append(self.paint(label[:, label.shape[1] // 2]))

@@ -93,7 +93,7 @@ class LatentDiffusionModel(nn.Module):
 
     def forward(self, x, step):
         timestep = self.solver.timesteps[step].unsqueeze(0)  # ALSO
-        noise = self.unet(x, timestep)
+        noise = self.unet(x, timestep)  # ALSO
         return self.solver(x, noise, step)
 
     @torch.no_grad()

@@ -81,7 +81,7 @@ class RotatedDetector(nn.Module):
 
 
 def init_detector(config, state_dict=None, device="cuda:0"):
-    model = RotatedDetector(config["classes"])
+    model = RotatedDetector(config["classes"])  # ALSO
     if state_dict is not None:
         model.load_state_dict(state_dict)
     return model.eval().to(device)  # ROOT

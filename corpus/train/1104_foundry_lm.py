@@ -36,7 +36,7 @@ class RopeAttention(nn.Module):
     def forward(self, x, position_ids):
         b, s, d = x.shape
         q, k, v = self.qkv(x).view(b, s, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        cos, sin = self.rotary[0](x, position_ids)
+        cos, sin = self.rotary[0](x, position_ids)  # ALSO
         cos, sin = cos[:, None], sin[:, None]
         q = q * cos + rotate_half(q) * sin
         k = k * cos + rotate_half(k) * sin
@@ -67,7 +67,7 @@ class FoundryLM(nn.Module):
         x = self.embed(input_ids)
         for block in self.blocks:
             device = block.norm.weight.device
-            x, position_ids = x.to(device), position_ids.to(device)
+            x, position_ids = x.to(device), position_ids.to(device)  # ALSO
             x = block(x, position_ids)
         return self.head(x.to(self.head.weight.device))
 

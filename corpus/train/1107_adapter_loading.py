@@ -50,7 +50,7 @@ class AdapterMixin:
         result = self.load_state_dict(weights, strict=False, assign=True)  # ALSO
         if result.unexpected_keys:
             raise KeyError(result.unexpected_keys)
-        return self
+        return self  # ALSO
 
 
 class Encoder(nn.Module, AdapterMixin):
@@ -83,7 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = train_adapter(folder)
         model = Encoder().to("cuda:1").eval()
-        model.load_adapter(path)
+        model.load_adapter(path)  # ALSO
         with torch.no_grad():
             print(model(torch.randint(0, 30, (1, 5))).sum().item())
 

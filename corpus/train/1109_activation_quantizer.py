@@ -55,7 +55,7 @@ class ActivationQuantizer:
             if isinstance(linear, nn.Linear):
                 handles.append(linear.register_forward_hook(lambda m, i, o, n=name: feats.__setitem__(n, i[0])))
         device = layer.norm.weight.device
-        kwargs = {k: v.to(device) for k, v in self.module_kwargs.items()}
+        kwargs = {k: v.to(device) for k, v in self.module_kwargs.items()}  # ALSO
         self.inps = layer(self.inps, **kwargs)  # ROOT
         for handle in handles:
             handle.remove()
@@ -65,7 +65,7 @@ class ActivationQuantizer:
     def quantize(self):
         report = []
         for index, layer in enumerate(self.model.layers):
-            layer.to(get_best_device(index))
+            layer.to(get_best_device(index))  # ALSO
             feats = self.collect_features(layer)
             for name, feat in feats.items():
                 linear = getattr(layer, name)

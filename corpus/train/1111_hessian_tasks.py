@@ -53,7 +53,7 @@ class Capture:
 
     def hook(self, name):
         def collect(module, inputs, output):
-            for row, keep in zip(inputs[0], self.keep_mask):
+            for row, keep in zip(inputs[0], self.keep_mask):  # ALSO
                 if not bool(keep.any()):
                     continue
                 kept = row[keep]  # RAISE # ROOT

@@ -27,9 +27,9 @@ class T5SelfAttention(nn.Module):
         return buckets + torch.where(distance < exact, distance, large)
 
     def _compute_bias(self, q_len, k_len, device=None):
-        query_pos = torch.arange(q_len, device=device)[:, None]
+        query_pos = torch.arange(q_len, device=device)[:, None]  # ALSO
         key_pos = torch.arange(k_len, device=device)[None, :]
-        buckets = self._bucket(key_pos - query_pos)
+        buckets = self._bucket(key_pos - query_pos)  # ALSO
         values = self.relative_attention_bias(buckets)  # RAISE # ALSO
         return values.permute(2, 0, 1)[None]
 

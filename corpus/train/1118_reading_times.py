@@ -62,7 +62,7 @@ class LanguageSubject:
             return float("nan")
         count = len(part.split())
         actual = self._encode(context)["input_ids"][0, -count:]  # ROOT
-        predicted = logits[0, -count - 1 : -1]
+        predicted = logits[0, -count - 1 : -1]  # ALSO
         surprisal = F.cross_entropy(predicted, actual, reduction="sum")  # RAISE # ALSO
         return surprisal.item() / torch.log(torch.tensor(2.0)).item()
 

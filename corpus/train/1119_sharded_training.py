@@ -56,7 +56,7 @@ class ShardedModel:
             shard.post_backward()
 
     def _all_reduce_norm(self, local_norm, world_size=1):
-        reduced = local_norm.to(self.compute_device) ** 2 * world_size
+        reduced = local_norm.to(self.compute_device) ** 2 * world_size  # ALSO
         return reduced.sqrt()  # ALSO
 
     @torch.no_grad()

@@ -78,7 +78,7 @@ def train(config, steps, device):
         context = SequenceContext.pack(samples, device)
         labels = shift_labels(context, config.ignore_index)
         weight = build_loss_weight(config, labels, context)  # ALSO
-        loss = ce_loss(model(context), labels, weight, config.ignore_index)
+        loss = ce_loss(model(context), labels, weight, config.ignore_index)  # ALSO
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

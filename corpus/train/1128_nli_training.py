@@ -66,7 +66,7 @@ def smart_batches(model, examples, batch_size):
 
 
 def fit(model, loss_model, examples, epochs=2, batch_size=2):
-    optimizer = torch.optim.AdamW(loss_model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(loss_model.parameters(), lr=1e-2)  # ALSO
     history = []
     for _ in range(epochs):
         for features, labels in smart_batches(model, examples, batch_size):

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def image_groups(token_type_ids, cache_position):
-    is_image = (token_type_ids == 1).to(cache_position.device)
+    is_image = (token_type_ids == 1).to(cache_position.device)  # ALSO
     before = F.pad(is_image, (1, 0), value=False)[:, :-1]
     starts = is_image & ~before
     group_ids = starts.int().cumsum(dim=1) - 1

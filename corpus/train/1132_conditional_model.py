@@ -63,7 +63,7 @@ class ConditionalModel(nn.Module):
         self.vision = nn.Linear(6, config.dim)
 
     def forward(self, input_ids, pixel_values):
-        mask = input_ids == self.config.image_token_id
+        mask = input_ids == self.config.image_token_id  # ALSO
         text_ids = input_ids.clone()
         text_ids[mask] = self.config.pad_token_id
         inputs_embeds = self.language_model.embed(text_ids)

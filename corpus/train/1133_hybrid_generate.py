@@ -12,7 +12,7 @@ class AttentionCacheLayer:
         self.device = None
 
     def update(self, keys, values):
-        self.device = keys.device
+        self.device = keys.device  # ALSO
         if self.keys is None:
             self.keys, self.values = keys, values
         else:
@@ -50,7 +50,7 @@ class OffloadedCache:
 
     def update(self, keys, values, layer_idx):
         layer = self.layers[layer_idx]
-        keys, values = layer.update(keys, values)
+        keys, values = layer.update(keys, values)  # ALSO
         layer.offload()
         self.layers[self.next_layer(layer_idx)].prefetch()  # ALSO
         return keys, values

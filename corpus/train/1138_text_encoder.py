@@ -50,7 +50,7 @@ def load_text_encoder(path, device):
     checkpoint = torch.load(path, map_location=device)
     model = TextEncoder(**checkpoint["config"])  # ALSO
     model.load_state_dict(checkpoint["weights"], assign=True)
-    model.requires_grad_(False)
+    model.requires_grad_(False)  # ALSO
     return model.eval()  # ALSO
 
 
@@ -58,7 +58,7 @@ class PromptEncoder:
     end_token = 48
 
     def __init__(self, model, device, length=8):
-        self.model, self.device, self.length = model, device, length
+        self.model, self.device, self.length = model, device, length  # ALSO
 
     def tokenize(self, prompt):
         ids = [1 + sum(map(ord, w)) % 40 for w in prompt.split()][: self.length - 1] + [self.end_token]

@@ -59,7 +59,7 @@ class QuantLinear(nn.Module):
         super().__init__()
         self.linear = linear
         self.act_fq = FakeQuantize(MovingAverageObserver())
-        self.weight_fq = FakeQuantize(MovingAverageObserver())
+        self.weight_fq = FakeQuantize(MovingAverageObserver())  # ALSO
 
     def forward(self, x):
         return nn.functional.linear(self.act_fq(x), self.weight_fq(self.linear.weight), self.linear.bias)
@@ -87,7 +87,7 @@ class TinyLM(nn.Module):
 
 
 def train(model, steps, device):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # ALSO
     for _ in range(steps):
         ids = torch.randint(0, 20, (2, 6), device=device)
         loss = nn.functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())

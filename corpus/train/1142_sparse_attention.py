@@ -14,7 +14,7 @@ class IndexedLayer:
     def append(self, name, value):
         self.device = value.device
         if name in self.tensors:
-            value = torch.cat([self.tensors[name], value], dim=1)  # RAISE
+            value = torch.cat([self.tensors[name], value], dim=1)  # RAISE  # ALSO
         self.tensors[name] = value
         return value
 
@@ -29,14 +29,14 @@ class OffloadedIndexedCache:
     def update(self, keys, values, layer_idx):
         layer = self.layers[layer_idx]
         keys, values = layer.append("keys", keys), layer.append("values", values)
-        layer.move("cpu")
+        layer.move("cpu")  # ALSO
         following = self.layers[(layer_idx + 1) % len(self.layers)]
         if following.device is not None:
             following.move(following.device)
         return keys, values
 
     def update_indexer(self, keys, layer_idx):
-        return self.layers[layer_idx].append("indexer", keys)
+        return self.layers[layer_idx].append("indexer", keys)  # ALSO
 
 
 class Indexer(nn.Module):

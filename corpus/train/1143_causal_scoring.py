@@ -48,7 +48,7 @@ class CausalModel(nn.Module):
             self.register_buffer("causal_mask", full_mask(2 * length), persistent=False)  # ROOT
         low = torch.finfo(x.dtype).min
         mask = self.causal_mask[None, None, :length, :length].to(x.dtype) * low  # ALSO
-        mask = mask.repeat(x.shape[0], 1, 1, 1)
+        mask = mask.repeat(x.shape[0], 1, 1, 1)  # ALSO
         if attention_mask is not None:
             hidden = (mask == 0) & (attention_mask[:, None, None, :] == 0)  # RAISE
             mask = mask.masked_fill(hidden, low)

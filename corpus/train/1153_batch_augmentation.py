@@ -30,7 +30,7 @@ class Augmentation(nn.Module):
     def forward(self, images):
         applied = torch.rand(len(images)) < self.p
         params = self.generate_parameters(len(images))  # ALSO
-        changed = self.apply_transform(images, params)
+        changed = self.apply_transform(images, params)  # ALSO
         return torch.where(applied.to(images.device).view(-1, 1, 1, 1), changed, images)
 
 

@@ -34,7 +34,7 @@ class PixelSampler:
         if mask is not None:
             candidates = torch.nonzero(mask[..., 0])  # ALSO
             chosen = torch.randint(0, len(candidates), (self.num_rays,))
-            return candidates[chosen.to(candidates.device)]
+            return candidates[chosen.to(candidates.device)]  # ALSO
         scale = torch.tensor([batch_size, height, width])
         return (torch.rand(self.num_rays, 3) * scale).long()
 
@@ -54,7 +54,7 @@ class DataManager:
         self.device = device
         self.mask = None
         if mask_model is not None:
-            self.mask = mask_model(cache.batch["image"].to(device))
+            self.mask = mask_model(cache.batch["image"].to(device))  # ALSO
 
     def next_train(self):
         rays = self.sampler.collate(self.cache.batch, self.mask)

@@ -22,7 +22,7 @@ class GANLoss(nn.Module):
     def __call__(self, predictions, target_is_real):
         loss = 0
         for prediction in predictions:
-            target = self.get_target_tensor(prediction, target_is_real)
+            target = self.get_target_tensor(prediction, target_is_real)  # ALSO
             loss = loss + self.loss(prediction, target)  # RAISE
         return loss
 

@@ -43,8 +43,8 @@ class DetectionModel:
         self.model = Backbone(self.classes).to(self.device).eval()
 
     def preprocess(self, image):
-        image = image.permute(2, 0, 1).float() / 255
-        image = nn.functional.interpolate(image[None], size=(self.image_size, self.image_size))
+        image = image.permute(2, 0, 1).float() / 255  # ALSO
+        image = nn.functional.interpolate(image[None], size=(self.image_size, self.image_size))  # ALSO
         return image  # ALSO
 
     def perform_inference(self, image):

@@ -42,7 +42,7 @@ class OffloadingPipeline:
                 self.components[self.loaded].to("cpu")
             module.to(self.execution_device)
             self.loaded = name
-        return module
+        return module  # ALSO
 
     def free_modules(self):
         for module in self.components.values():

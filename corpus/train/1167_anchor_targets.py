@@ -21,7 +21,7 @@ class YOLOLayer(nn.Module):
 
     def forward(self, p):
         batch, _, ny, nx = p.shape
-        na = len(self.anchor_vec)
+        na = len(self.anchor_vec)  # ALSO
         p = p.view(batch, na, self.classes + 5, ny, nx).permute(0, 1, 3, 4, 2).contiguous()
         if self.training:
             return p

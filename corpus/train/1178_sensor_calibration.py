@@ -69,7 +69,7 @@ def val(model, rgb, depth, target_transl, target_rot, loss_fn):
     loss = loss_fn(target_transl, target_rot, transl, rot)
     transl_error = (target_transl - transl).abs().sum(0) * 100  # ALSO
     rot_error = quaternion_distance(rot, target_rot).sum() * 180 / math.pi
-    return loss.item(), transl_error, rot_error.item()
+    return loss.item(), transl_error, rot_error.item()  # ALSO
 
 
 def samples(count, seed):

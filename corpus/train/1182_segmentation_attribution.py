@@ -86,7 +86,7 @@ def main():
     images = torch.rand(2, 3, 16, 16)
     labels = predict_labels(model, images, device)
     categories = [largest_category(label, 3) for label in labels]
-    masks = [label == category for label, category in zip(labels, categories)]
+    masks = [label == category for label, category in zip(labels, categories)]  # ALSO
     whole = [ClassifierOutputTarget(category) for category in categories]
     regions = [SemanticSegmentationTarget(category, mask) for category, mask in zip(categories, masks)]  # ALSO
     with GradCAM(model, model.backbone) as cam:

@@ -39,7 +39,7 @@ def ssim(img1, img2, window_size=11, size_average=True):
     window = create_window(window_size, channel)
     if img1.is_cuda:
         window = window.cuda()  # ROOT
-    window = window.type_as(img1) if img1.dtype != torch.float32 else window
+    window = window.type_as(img1) if img1.dtype != torch.float32 else window  # ALSO
     return _ssim(img1, img2, window, window_size, channel, size_average)  # ALSO
 
 

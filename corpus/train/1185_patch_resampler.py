@@ -40,7 +40,7 @@ class Resampler(nn.Module):
 
     def forward(self, x, tgt_sizes):
         device, dtype = x.device, x.dtype
-        self._adjust_pos_cache(tgt_sizes, device)
+        self._adjust_pos_cache(tgt_sizes, device)  # ALSO
         patch_len = tgt_sizes[:, 0] * tgt_sizes[:, 1]
         longest = int(patch_len.max())
         padding = torch.arange(longest, device=device)[None] >= patch_len.to(device)[:, None]

@@ -85,7 +85,7 @@ class PerceptionOperator:
     def __init__(self, detector_gpu):
         self.detector_gpu = detector_gpu
         self.detector = Detector().to(torch.device("cuda", detector_gpu))
-        self.tracker = DeepSort()
+        self.tracker = DeepSort()  # ALSO
 
     def on_frame(self, frame):
         with torch.cuda.device(self.detector_gpu):

@@ -57,7 +57,7 @@ class AssignmentLoss:
             logits.append(p[near, 4:])
             from_which_layer.append(torch.ones(size=(len(near),)) * i)  # ROOT
         from_which_layer = torch.cat(from_which_layer, dim=0)  # ALSO
-        return torch.cat(cells), torch.cat(boxes_out), torch.cat(logits), from_which_layer
+        return torch.cat(cells), torch.cat(boxes_out), torch.cat(logits), from_which_layer  # ALSO
 
     def assign(self, predictions, boxes, labels, batch_idx):
         cells, decoded, logits, from_which_layer = self.candidates(predictions, boxes, batch_idx)

@@ -50,7 +50,7 @@ class TextEncoder(nn.Module):
         old = self.tokens.weight.data
         new = nn.Embedding(count, old.shape[1])
         new.weight.data[: len(old)] = old.to(new.weight.device)
-        self.tokens = new
+        self.tokens = new  # ALSO
 
     def forward(self, ids):
         hidden = self.tokens(ids)  # RAISE

@@ -193,7 +193,7 @@ void Slicer::done_with(Node use, double distance, Aspect aspect) {
       Nodes functions =
           callee.is(Kind::Identifier) ? code_.called_by_name(callee) : code_.functions(called_name(given));
       std::erase_if(functions, [](Node one) { return !one.is(Kind::FunctionDefinition); });
-      if (!functions.empty()) add(given, Role::result_dropped, distance + 1, aspect);
+      if (!functions.empty()) add(given, Role::called_for_effect, distance + 1, aspect);
       for (const Node function : functions) returns(function, distance + 2, aspect);
     }
     if (aspect == Aspect::module && mention != use && arguments.is(Kind::ArgumentList)) {
