@@ -14,33 +14,26 @@ class Collector final : public LinkVisitor {
   Collector(const ObjectSearch& search, const void* frame)
       : search_(search), arguments_(code_named_arguments(frame_code(frame))) {
     visit_frame(frame, false, *this);
-    for (const Container& one : containers_) {
-      inside_ = one.name;
-      visit_links(one.object, *this);
-    }
+    inside_ = true;
+    for (void* container : containers_) visit_links(container, *this);
   }
   std::vector<ArgumentTensor> found;
 
   bool link(const Link& link, void* object) override {
-    if (inside_ == nullptr && (link.kind != LinkKind::local || link.index >= arguments_)) return true;
+    if (!inside_ && (link.kind != LinkKind::local || link.index >= arguments_)) return true;
     if (const c10::TensorImpl* tensor = search_.tensor_at(object)) {
-      found.push_back({inside_ != nullptr ? inside_ : link.name, object, tensor, inside_ == nullptr});
-    } else if (inside_ == nullptr && is_container(object)) {
-      containers_.push_back({object, link.name});
+      found.push_back({object, tensor});
+    } else if (!inside_ && is_container(object)) {
+      containers_.push_back(object);
     }
     return true;
   }
 
  private:
-  struct Container {
-    void* object;
-    const void* name;
-  };
-
   const ObjectSearch& search_;
   const int arguments_;
-  std::vector<Container> containers_;
-  const void* inside_ = nullptr;  // the name of the argument whose entries are visited
+  std::vector<void*> containers_;
+  bool inside_ = false;  // whether the entries of arguments are visited
 };
 
 }  // namespace

@@ -11,10 +11,8 @@
 namespace devsan::hooks {
 
 struct ArgumentTensor {
-  const void* name;  // of the argument: a str
   const void* object;
   const c10::TensorImpl* tensor;
-  bool by_itself;  // the argument is the tensor, and no container of it
 };
 
 // As the function's variables are now: one that it has changed since counts with its new value.
