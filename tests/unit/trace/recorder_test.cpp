@@ -75,10 +75,10 @@ TEST_CASE("everything that is recorded is read back") {
   CHECK(trace.source_line(meeting.frames[1].position.file, 42) == "    x.mul_(self.sc\u00e4le)");
   CHECK(meeting.forward_frames.size() == 1);
   REQUIRE(meeting.evidence.size() == 2);
-  CHECK(meeting.evidence[0].kind == EvidenceKind::attribute_set_at);
+  CHECK(meeting.evidence[0].kind == EvidenceKind::host_access);
   CHECK(meeting.evidence[0].operand == 1);
   CHECK(meeting.evidence[0].at.line == 42);
-  CHECK(trace.string(meeting.evidence[0].text) == "Net.scale");
+  CHECK(trace.string(meeting.evidence[0].text) == "read 16 of 4096");
   CHECK(meeting.evidence[1].operand == kWholeFinding);
   CHECK(trace.meetings()[1].evidence.empty());
 

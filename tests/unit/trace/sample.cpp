@@ -174,8 +174,8 @@ void record_sample(Recorder& recorder) {
   const FrameRecord frames[] = {frame(inner, kTorchFrame), frame(user, 0)};
   const FrameRecord forward[] = {frame(user, 0)};
   const EvidenceRecord evidence[] = {
-      {user, recorder.intern_string("Net.scale"), EvidenceKind::attribute_set_at, 1, 0},
-      {{}, recorder.intern_string("layers.3.weight"), EvidenceKind::root_name, kWholeFinding, 0}};
+      {user, recorder.intern_string("read 16 of 4096"), EvidenceKind::host_access, 1, 0},
+      {{}, recorder.intern_string("write 0 of 64"), EvidenceKind::host_access, kWholeFinding, 0}};
   MeetingPayload* const first = recorder.add_meeting(fixed, operands, frames, forward, {}, evidence);
   Recorder::bump_meeting(first, 18);
   Recorder::bump_meeting(first, 19);
