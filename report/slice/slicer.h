@@ -83,6 +83,7 @@ class Slicer {
   void call(program::Node node, double distance, Aspect aspect);
 
   // Names and what is bound to them.
+  void bound_elsewhere(program::Node name, double distance, Aspect aspect);
   void reached(const program::Definition& definition, double distance, Aspect aspect);
   void defined(const program::Definition& definition, double distance, Aspect aspect);
   void imported(const program::Definition& definition, double distance, Aspect aspect);

@@ -85,12 +85,22 @@ void Slicer::name(Node node, double distance, Aspect aspect) {
     if (count == kMostDefinitions) break;
     reached(*one.definition, distance + 0.3 * static_cast<double>(count++), aspect);
   }
-  if (count == 0) {
-    for (const Definition* one : code_.stores(node.text())) {
-      if (one->is_name()) defined(*one, distance + 1, aspect);
+  if (count == 0) bound_elsewhere(node, distance + 1, aspect);
+  done_with(node, distance, aspect);
+}
+
+// A name of a class's body, of another cell of the notebook, or of what `import *` brought.
+void Slicer::bound_elsewhere(Node node, double distance, Aspect aspect) {
+  for (const Definition* one : code_.stores(node.text())) {
+    if (one->is_name()) defined(*one, distance, aspect);
+  }
+  for (const FileIndex* index : code_.files()) {
+    const program::SourceFile& file = index->file();
+    if (&file == &node.file()) continue;
+    for (const Definition* one : file.definitions().of_name(file.scopes().module(), node.text())) {
+      if (one->kind == DefinitionKind::Assignment) defined(*one, distance, aspect);
     }
   }
-  done_with(node, distance, aspect);
 }
 
 void Slicer::reached(const Definition& definition, double distance, Aspect aspect) {

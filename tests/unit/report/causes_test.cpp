@@ -51,7 +51,7 @@ TEST_CASE("The first line of the ranking is the cause, and up to three others ar
         "This line makes `w`, or what it comes from, without naming a device. `w` was on cpu; `x` was on cuda:0.");
   REQUIRE(finding.fix);
   CHECK(finding.fix->line == cause.line);
-  CHECK(finding.fix->text == "Pass `device='cuda:0'` in this line, or move what it makes to cuda:0.");
+  CHECK(finding.fix->text == "Give `torch.ones` the device: `device='cuda:0'`");
 
   REQUIRE(finding.alternatives.size() == kMostAlternatives);
   std::set<int> lines = {cause.line};
@@ -173,7 +173,7 @@ class Net(nn.Module):
   };
   CHECK(told() == "kept_as_attribute");
   CHECK_THAT(finding.root_cause->why, Contains("keeps `self.w`, or what it comes from, in an attribute."));
-  CHECK_THAT(finding.fix->text, Contains("`register_buffer()`"));
+  CHECK_THAT(finding.fix->text, Contains("Give `torch.ones` the device"));
   odd(finding).is = trace::NameKind::local;
   CHECK(told() == "made_without_device");
 }
