@@ -105,7 +105,7 @@ std::vector<std::string> parts_of(const std::string& name) {
 class OperandSlice {
  public:
   OperandSlice(const Finding& finding, const Operand& operand, Side side, const Code& code)
-      : finding_(finding), operand_(operand), code_(code), side_(side), slicer_(code, side) {}
+      : finding_(finding), operand_(operand), code_(code), side_(side), slicer_(code, operand, side) {}
 
   std::vector<Place> run() {
     from_use();

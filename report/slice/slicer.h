@@ -15,6 +15,7 @@
 
 #include "report/program/definitions.h"
 #include "report/program/expressions.h"
+#include "report/program/flow.h"
 #include "report/slice/code.h"
 #include "report/slice/slice.h"
 
@@ -33,7 +34,8 @@ class Slicer {
   static constexpr std::size_t kSteps = 1000;
   static constexpr double kFarthest = 15;
 
-  Slicer(const Code& code, Side side) : code_(code), side_(side) {}
+  // `operand`: whose history tells which of several ways was taken. It outlives this.
+  Slicer(const Code& code, const Operand& operand, Side side) : code_(code), operand_(operand), side_(side) {}
 
   // What the search begins with.
   void push(program::Node node, double distance, Aspect aspect, const Part& part = {});
@@ -83,6 +85,7 @@ class Slicer {
   void call(program::Node node, double distance, Aspect aspect);
 
   // Names and what is bound to them.
+  void leave_those_in_history(std::vector<program::Reached>& definitions) const;
   void bound_elsewhere(program::Node name, double distance, Aspect aspect);
   void reached(const program::Definition& definition, double distance, Aspect aspect);
   void defined(const program::Definition& definition, double distance, Aspect aspect);
@@ -122,7 +125,11 @@ class Slicer {
   void object_at(program::Node call, double distance);
   void object_kept_as(program::Node target, double distance);
 
+  // Whether a step of the history is in the statement.
+  bool is_in_history(program::Node statement) const;
+
   const Code& code_;
+  const Operand& operand_;
   Side side_;
   std::vector<Step> steps_;
   std::vector<std::size_t> heap_;

@@ -79,7 +79,8 @@ bool is_for_other_key(Node subscript, const std::string& key) {
 }  // namespace
 
 void Slicer::name(Node node, double distance, Aspect aspect) {
-  const program::Reaching reaching = node.file().flow().reaching(node);
+  program::Reaching reaching = node.file().flow().reaching(node);
+  leave_those_in_history(reaching.definitions);
   std::size_t count = 0;
   for (const program::Reached& one : reaching.definitions) {
     if (count == kMostDefinitions) break;
@@ -87,6 +88,25 @@ void Slicer::name(Node node, double distance, Aspect aspect) {
   }
   if (count == 0) bound_elsewhere(node, distance + 1, aspect);
   done_with(node, distance, aspect);
+}
+
+// Of several definitions the one that computed the value is the one that counts: the others were overwritten, or did
+// not run.
+void Slicer::leave_those_in_history(std::vector<program::Reached>& definitions) const {
+  const auto counts = [&](const program::Reached& one) {
+    return one.definition->kind == DefinitionKind::Assignment && is_in_history(one.definition->statement);
+  };
+  if (definitions.size() < 2 || std::ranges::none_of(definitions, counts)) return;
+  std::erase_if(definitions, [&](const program::Reached& one) {
+    return one.definition->kind == DefinitionKind::Assignment && one.definition->is_name() && !counts(one);
+  });
+}
+
+bool Slicer::is_in_history(Node statement) const {
+  const program::Range range = statement.range();
+  return std::ranges::any_of(operand_.lineage, [&](const LineageStep& step) {
+    return step.at.file == statement.file().path() && range.line <= step.at.line && step.at.line <= range.end_line;
+  });
 }
 
 // A name of a class's body, of another cell of the notebook, or of what `import *` brought.
