@@ -9,6 +9,7 @@ from harness import ROOT, need_simulated_devices
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import corpus_fit  # noqa: E402
 import corpus_programs  # noqa: E402
 import corpus_score  # noqa: E402
 from corpus_programs import Program, clusters, side_of, thread_of  # noqa: E402
@@ -130,3 +131,29 @@ def test_programs_are_repaired_by_the_patches_of_their_reports(tmp_path, devsan,
     assert done.returncode == 0, done.stderr
     assert "1 of 2 repaired (50.0%), 2 patched" in done.stdout
     assert "2_b.py" in done.stdout and "ended 3" in done.stdout and "1_a.py" not in done.stdout
+
+
+# ---- the ranking
+
+def failure(tmp_path, lines):
+    return corpus_fit.Failure(program_file(tmp_path, "1_a.py", "a/b#1", BODY), lines, None)
+
+
+def test_candidates_come_in_the_order_of_their_scores_and_equal_ones_in_that_of_their_lines(tmp_path):
+    assert corpus_fit.ordered(failure(tmp_path, [3, 4, 5, 6]), [0.5, 2.0, 0.5, 1.0]) == [4, 6, 3, 5]
+
+
+def test_figures_count_marked_lines_that_come_first_among_three_or_at_all(tmp_path):
+    lines = [3, 4, 5, 6]  # 4 is marked ROOT, 5 ALSO
+    scores = [[0, 9, 1, 1], [9, 0, 10, 1], [9, 0, 1, 8], [9, -1, 0, 8]]
+    some = [failure(tmp_path, lines) for _ in scores]
+    assert corpus_fit.figures(some, scores) == (4, 1, 2, 4, 4)
+    assert corpus_fit.figures([failure(tmp_path, [3, 6])], [[1, 0]]) == (1, 0, 0, 0, 0)
+
+
+def test_a_fitted_tree_is_written_as_splits_that_lead_on_and_leaves(tmp_path):
+    leaf = [{"leaf_value": 0.25}, {"leaf_value": -2.0}, {"leaf_value": 1.0}]
+    inner = {"split_feature": 0, "threshold": 3.0, "left_child": leaf[1], "right_child": leaf[2]}
+    root = {"split_feature": 2, "threshold": 0.5, "left_child": leaf[0], "right_child": inner}
+    tree = corpus_fit.tree_of(root, 2)
+    assert tree == {"splits": [[2, 0.5, -1, 1], [0, 3.0, -2, -3]], "leaves": [0.5, -4.0, 2.0]}
