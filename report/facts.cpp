@@ -195,7 +195,6 @@ void FactsOfRun::add(const trace::TraceFile& trace, const std::vector<Finding>& 
   for (std::size_t k = 0; k < findings.size(); ++k) {
     meetings.push_back(facts_of(trace, trace.meetings()[k], findings[k]));
   }
-  add_sources(trace, sources);
 }
 
 }  // namespace devsan::report

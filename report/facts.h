@@ -115,7 +115,6 @@ void add_sources(const trace::TraceFile& trace, Sources& sources);
 // Of all processes that were read.
 struct FactsOfRun {
   std::vector<Facts> meetings;
-  Sources sources;
 
   // `findings`: those of the trace's meetings, in their order.
   void add(const trace::TraceFile& trace, const std::vector<Finding>& findings);

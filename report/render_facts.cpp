@@ -152,12 +152,12 @@ std::string hash_text(std::uint64_t value) {
 
 }  // namespace
 
-std::string render_facts(const FactsOfRun& facts) {
+std::string render_facts(const FactsOfRun& facts, const Sources& sources) {
   Json json = {{"schema", "devsan-facts/1"}};
   json["meetings"] = list_of(facts.meetings, meeting_json);
   json["sources"] = Json::object();
   json["files"] = Json::object();
-  for (const auto& [file, source] : facts.sources) {
+  for (const auto& [file, source] : sources) {
     if (source.text) json["sources"][file] = *source.text;
     json["files"][file] = {{"size", source.size}, {"fnv1a", hash_text(source.hash)}};
   }

@@ -7,6 +7,6 @@
 
 namespace devsan::report {
 
-std::string render_facts(const FactsOfRun& facts);
+std::string render_facts(const FactsOfRun& facts, const Sources& sources);
 
 }  // namespace devsan::report

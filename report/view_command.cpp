@@ -69,7 +69,7 @@ void give_back_path(std::string& written, std::vector<fs::path>& paths) {
 
 std::string rendered(const Reading& reading, const FactsOfRun& facts, const ViewOptions& options) {
   const Report& report = reading.report;
-  if (options.facts) return render_facts(facts);
+  if (options.facts) return render_facts(facts, reading.sources);
   if (options.candidates) return render_candidates(report, reading.sources);
   if (options.json) return render_json(report);
   return render_terminal(report, style_of(options.colour), {options.notes, options.suppressed, options.memory});

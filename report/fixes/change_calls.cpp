@@ -87,8 +87,7 @@ std::string device_of_call(Node key) {
 // The name is used to look something up.
 bool is_key(Node name) {
   const Node function = slice::body_of(name);
-  for (std::uint32_t index = function.index(); index < function.subtree_end(); ++index) {
-    const Node node = function.file().node(index);
+  for (const Node node : function.subtree()) {
     if (!node.is(Kind::Identifier) || node.text() != name.text()) continue;
     const Node parent = node.parent();
     if (parent.is(Kind::Subscript) && node.role() == Field::Subscript) return true;

@@ -39,8 +39,7 @@ bool is_read(Node node) {
 
 // Of that text in the node, the outermost.
 Node written_in(Node within, std::string_view text) {
-  for (std::uint32_t index = within.index(); index < within.subtree_end(); ++index) {
-    const Node node = within.file().node(index);
+  for (const Node node : within.subtree()) {
     if (node.text() == text && is_value(node) && is_read(node)) return node;
   }
   return {};

@@ -27,21 +27,8 @@ using slice::Role;
 namespace {
 
 bool carries_value(Role role) {
-  switch (role) {
-    case Role::bound:
-    case Role::stored:
-    case Role::entered:
-    case Role::field:
-    case Role::argument:
-    case Role::default_used:
-    case Role::filled:
-    case Role::registered:
-    case Role::returned:
-    case Role::returned_by_hook:
-      return true;
-    default:
-      return false;
-  }
+  return slice::binds_value(role) || role == Role::filled || role == Role::registered || role == Role::returned ||
+         role == Role::returned_by_hook;
 }
 
 // The expression of a place that a tensor comes through.
@@ -211,8 +198,7 @@ Node running_call(const Site& site) {
 }
 
 bool mentions(Node within, std::string_view name) {
-  for (std::uint32_t index = within.index(); index < within.subtree_end(); ++index) {
-    const Node node = within.file().node(index);
+  for (const Node node : within.subtree()) {
     if (node.is(Kind::Identifier) && node.text() == name && program::is_variable_name(node)) return true;
   }
   return false;

@@ -24,11 +24,6 @@ namespace {
 
 constexpr int kDeepestValue = 4;  // names and functions that stand for values
 
-template <class Names>
-bool is_one_of(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != std::ranges::end(names);
-}
-
 constexpr auto kAskedOfTensors = std::to_array<std::string_view>(
     {"shape",     "size",     "device",  "dtype",     "dim",     "view",        "flatten", "unsqueeze",
      "squeeze",   "sum",      "mean",    "detach",    "float",   "clone",       "numel",   "square",
@@ -112,7 +107,7 @@ class Judge {
       const Node value = one->own_value();
       if (!value || program::is_literal(value)) return false;
       const bool call = value.is(Kind::Call) && !program::call_parts(value).receiver();
-      return is_display(value) || (call && is_one_of(kOtherFunctions, slice::called_name(value)));
+      return is_display(value) || (call && slice::is_one_of(kOtherFunctions, slice::called_name(value)));
     });
   }
 
@@ -145,7 +140,7 @@ class Judge {
       if (std::ranges::any_of(returns.values, [&](Node one) { return is_other(one, depth + 1); })) return true;
     }
     if (!code_.functions(called).empty()) return false;
-    return call.receiver() ? is_one_of(kOtherMethods, called) : is_one_of(kOtherFunctions, called);
+    return call.receiver() ? slice::is_one_of(kOtherMethods, called) : slice::is_one_of(kOtherFunctions, called);
   }
 
   const slice::Code& code_;
@@ -153,8 +148,7 @@ class Judge {
 
 template <class Visit>
 bool any_mention(Node function, std::string_view name, const Visit& visit) {
-  for (std::uint32_t index = function.index(); index < function.subtree_end(); ++index) {
-    const Node node = function.file().node(index);
+  for (const Node node : function.subtree()) {
     if (node.is(Kind::Identifier) && node.text() == name && program::is_variable_name(node) && visit(node)) return true;
   }
   return false;
@@ -170,7 +164,7 @@ bool is_used_as_tensor(Node function, std::string_view parameter) {
   return any_mention(function, parameter, [](Node mention) {
     const Node parent = mention.parent();
     const bool asked = parent.is(Kind::Attribute) && mention.role() == Field::Object;
-    return asked && is_one_of(kAskedOfTensors, slice::last_name(parent));
+    return asked && slice::is_one_of(kAskedOfTensors, slice::last_name(parent));
   });
 }
 
@@ -188,7 +182,7 @@ bool is_used_as_other(Node function, std::string_view name) {
       return !keys.empty() && program::is_string(keys.front());
     }
     const bool asked = parent.is(Kind::Attribute) && mention.role() == Field::Object;
-    return asked && is_one_of(kAskedOfOthers, slice::last_name(parent));
+    return asked && slice::is_one_of(kAskedOfOthers, slice::last_name(parent));
   });
 }
 

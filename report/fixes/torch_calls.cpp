@@ -60,15 +60,10 @@ constexpr auto kFactories = std::to_array<std::string_view>({
 constexpr auto kNewFactories =
     std::to_array<std::string_view>({"new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"});
 
-template <class Names>
-bool is_among(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != std::ranges::end(names);
-}
-
 bool is_factory(const CallParts& call) {
   constexpr std::string_view kTorch = "torch.";
   const std::string origin = program::origin_of(call.callee);
-  return origin.starts_with(kTorch) && is_among(kFactories, std::string_view(origin).substr(kTorch.size()));
+  return origin.starts_with(kTorch) && slice::is_one_of(kFactories, std::string_view(origin).substr(kTorch.size()));
 }
 
 // `torch.float16`, `x.dtype`, `dtype`, another tensor's name is none.
@@ -78,7 +73,7 @@ bool is_dtype(Node value) {
   constexpr auto kTypes =
       std::to_array<std::string_view>({"float", "float16", "float32", "float64", "half", "double", "bfloat16", "long",
                                        "int", "int8", "int16", "int32", "int64", "uint8", "bool", "dtype"});
-  return is_among(kTypes, name) || name.ends_with("_dtype");
+  return slice::is_one_of(kTypes, name) || name.ends_with("_dtype");
 }
 
 }  // namespace
@@ -86,11 +81,11 @@ bool is_dtype(Node value) {
 std::string_view device_argument_of(const CallParts& call) {
   if (!call || call.has_double_star) return "";
   if (program::origin_of(call.callee) == "torch.load") return "map_location";
-  return is_factory(call) || is_among(kNewFactories, call.method()) ? "device" : "";
+  return is_factory(call) || slice::is_one_of(kNewFactories, call.method()) ? "device" : "";
 }
 
 bool makes_like_another(const CallParts& call) {
-  return is_among(kNewFactories, call.method()) ||
+  return slice::is_one_of(kNewFactories, call.method()) ||
          (is_factory(call) && slice::called_name(call.call).ends_with("_like"));
 }
 

@@ -4,6 +4,7 @@
 // Right. Comments and tokens (operators, keywords, brackets) are nodes too; `children()` passes over both.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 namespace devsan::program {
 
 class SourceFile;
+class Subtree;
 
 enum class Kind : std::uint8_t {
 #define DEVSAN_NODE_KIND(kind, name) kind,
@@ -75,6 +77,8 @@ class Node {
   bool contains(const Node& other) const {
     return file_ != nullptr && file_ == other.file_ && index_ <= other.index_ && other.index_ < subtree_end();
   }
+  // This node and all in it, with tokens and comments, in the order of the text. Empty of no node.
+  Subtree subtree() const;
   // The nearest node of that kind, this one included.
   Node enclosing(Kind kind) const;
 
@@ -86,5 +90,44 @@ class Node {
   const SourceFile* file_ = nullptr;
   std::uint32_t index_ = kNone;
 };
+
+class Subtree {
+ public:
+  class Iterator {
+   public:
+    using value_type = Node;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(const SourceFile* file, std::uint32_t index) : file_(file), index_(index) {}
+    Node operator*() const { return {file_, index_}; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++index_;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const SourceFile* file_ = nullptr;
+    std::uint32_t index_ = 0;
+  };
+
+  Subtree(const SourceFile* file, std::uint32_t begin, std::uint32_t end) : file_(file), begin_(begin), end_(end) {}
+  Iterator begin() const { return {file_, begin_}; }
+  Iterator end() const { return {file_, end_}; }
+
+ private:
+  const SourceFile* file_;
+  std::uint32_t begin_, end_;
+};
+
+inline Subtree Node::subtree() const {
+  return file_ == nullptr ? Subtree(nullptr, 0, 0) : Subtree(file_, index_, subtree_end());
+}
 
 }  // namespace devsan::program

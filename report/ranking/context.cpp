@@ -28,8 +28,7 @@ bool speaks_of_place(std::string_view name) {
 
 // Whether code of the node names a device, moves something, or makes one tensor like another.
 bool knows_device(Node node) {
-  for (std::uint32_t index = node.index(); index < node.subtree_end(); ++index) {
-    const Node at = node.file().node(index);
+  for (const Node at : node.subtree()) {
     if (at.is(Kind::Identifier) && speaks_of_place(at.text())) return true;
     if (!at.is(Kind::Call)) continue;
     const std::string_view called = slice::called_name(at);
@@ -42,8 +41,7 @@ bool knows_device(Node node) {
 }
 
 bool keeps_device(Node class_definition) {
-  for (std::uint32_t index = class_definition.index(); index < class_definition.subtree_end(); ++index) {
-    const Node at = class_definition.file().node(index);
+  for (const Node at : class_definition.subtree()) {
     if (at.is(Kind::Attribute) && at.child(Field::Object).text() == "self" && speaks_of_place(slice::last_name(at))) {
       return true;
     }
@@ -56,8 +54,7 @@ bool is_used_as_tensor(Node function, std::string_view parameter) {
   constexpr std::array<std::string_view, 20> kAsked{
       "shape",  "size", "device", "dtype", "dim",   "view",   "flatten", "unsqueeze", "sum",     "mean",
       "detach", "cpu",  "float",  "clone", "numel", "square", "abs",     "exp",       "reshape", "new_zeros"};
-  for (std::uint32_t index = function.index(); index < function.subtree_end(); ++index) {
-    const Node at = function.file().node(index);
+  for (const Node at : function.subtree()) {
     if (at.is(Kind::Identifier) && at.text() == parameter && at.parent().is(Kind::BinaryOperator)) return true;
     if (!at.is(Kind::Attribute) || std::ranges::find(kAsked, slice::last_name(at)) == kAsked.end()) continue;
     if (program::root_of(at).text() == parameter) return true;

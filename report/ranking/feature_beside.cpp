@@ -22,8 +22,7 @@ namespace {
 
 std::set<std::string_view> names_in(Node node) {
   std::set<std::string_view> found;
-  for (std::uint32_t index = node.index(); node && index < node.subtree_end(); ++index) {
-    const Node at = node.file().node(index);
+  for (const Node at : node.subtree()) {
     if (at.is(Kind::Identifier)) found.insert(at.text());
   }
   return found;
@@ -124,8 +123,7 @@ void set_callers(const Context& context, const Place& place, Candidate& candidat
 }
 
 bool makes_with_device(Node scope) {
-  for (std::uint32_t index = scope.index(); index < scope.subtree_end(); ++index) {
-    const Node at = scope.file().node(index);
+  for (const Node at : scope.subtree()) {
     if (at.is(Kind::Call) && slice::makes_tensor(slice::called_name(at)) && traits_of(at).speaks_of_device) return true;
   }
   return false;

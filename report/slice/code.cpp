@@ -198,11 +198,7 @@ Node Code::class_made_by(Node value) const {
 
 Node Code::class_of_object(Node expression) const {
   const auto [found, fresh] = class_of_object_.try_emplace(expression);
-  if (fresh) {
-    const Node answer = find_class_of(expression);
-    class_of_object_[expression] = answer;
-    return answer;
-  }
+  if (fresh) found->second = find_class_of(expression);
   return found->second;
 }
 

@@ -87,6 +87,7 @@ void FileIndex::add_call(Node call) {
   const std::string_view name = called_name(call);
   calls_[std::string(name)].push_back(call);
   all_calls_.push_back(call);
+  if (registers_member(name)) registrations_.push_back(call);
   const Node callee = call.child(Field::Function);
   if (!fills_container(name) || !callee.is(Kind::Attribute)) return;
   const std::string_view container = last_name(container_of(call));

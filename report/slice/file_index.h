@@ -29,6 +29,8 @@ class FileIndex {
   const Nodes& classes(std::string_view name) const { return at(classes_, name); }
   const Nodes& all_classes() const { return all_classes_; }
   const Nodes& with_statements() const { return withs_; }
+  // Calls that give an object a member: register_buffer(…), setattr(…).
+  const Nodes& registrations() const { return registrations_; }
   // Expressions that are the name, or end in `.name`.
   const Nodes& mentions(std::string_view name) const { return at(mentions_, name); }
   // To an attribute of that name, or to the name in a class's body.
@@ -55,7 +57,7 @@ class FileIndex {
   const program::SourceFile& file_;
   ByName<program::Node> calls_, functions_, classes_, mentions_, fills_;
   ByName<const program::Definition*> stores_, entries_;
-  Nodes all_calls_, all_classes_, withs_;
+  Nodes all_calls_, all_classes_, withs_, registrations_;
 };
 
 // The name that an expression ends in: `weight` of `a.b.weight`, `f` of `f`; empty for others.

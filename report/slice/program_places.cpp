@@ -42,7 +42,7 @@ class Search {
 
  private:
   void add(Node node, Role role, Node value = {}) {
-    places_.push_back({node, role, Aspect::device, Side::program, kDistance, value ? value : node, {}, {}, {}});
+    places_.push_back({node, role, Aspect::device, Side::program, kDistance, value ? value : node});
   }
 
   void visit(Node call) {
@@ -118,8 +118,7 @@ class Search {
   void listed(Node loop) {
     add(loop, Role::move_looped, loop.child(Field::Right));
     const Node source = loop.child(Field::Right);
-    for (std::uint32_t index = source.index(); index < source.subtree_end(); ++index) {
-      const Node node = source.file().node(index);
+    for (const Node node : source.subtree()) {
       if (!node.is(Kind::Identifier) || !program::is_variable_name(node)) continue;
       for (const program::Reached& one : node.file().flow().reaching(node).definitions) {
         if (one.definition->kind != DefinitionKind::Assignment) continue;

@@ -203,7 +203,7 @@ class OperandSlice {
       const Node statement = index == nullptr ? Node() : program::node_at(index->file(), {frame.line, -1, -1, -1});
       if (!statement) return;
       const Node node = frame.column >= 0 ? code_.node_at(frame) : statement;
-      places.push_back({node, role, Aspect::value, side_, static_cast<double>(distance), node, {}, {}, {}});
+      places.push_back({node, role, Aspect::value, side_, static_cast<double>(distance), node});
     };
     for (std::size_t k = 0; k < operand_.lineage.size() && k < kStepsOfHistory; ++k) {
       const LineageStep& step = operand_.lineage[k];
@@ -237,7 +237,7 @@ void add_stack(const Finding& finding, const Code& code, std::vector<Place>& pla
   for (const Frame& frame : finding.stack) {
     if (code.file(frame.file) == nullptr) continue;
     const Node node = code.node_at(frame);
-    if (node) places.push_back({node, Role::on_stack, Aspect::value, Side::program, distance, node, {}, {}, {}});
+    if (node) places.push_back({node, Role::on_stack, Aspect::value, Side::program, distance, node});
     distance += 1;
   }
 }
@@ -262,6 +262,20 @@ std::string_view name_of(Role role) {
 
 std::string_view sentence_of(Role role) {
   return kSentences[static_cast<std::size_t>(role)];
+}
+
+bool binds_value(Role role) {
+  switch (role) {
+    case Role::bound:
+    case Role::stored:
+    case Role::entered:
+    case Role::field:
+    case Role::argument:
+    case Role::default_used:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::vector<Place> slice_of(const Finding& finding, const Code& code) {

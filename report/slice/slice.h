@@ -31,6 +31,9 @@ std::string_view name_of(Role role);
 // With `{}` for the operand.
 std::string_view sentence_of(Role role);
 
+// A value is bound, kept or handed on there, as an argument or by a default.
+bool binds_value(Role role);
+
 enum class Aspect : std::uint8_t { value, module, device };
 
 // Whose slice a place belongs to: the operand that PyTorch found odd, or the others. The program's places belong to
@@ -46,11 +49,11 @@ struct Place {
   program::Node value;  // what is bound, given, stored or tested there
   // On the way from the use to the step of the history that decided the device: how many steps of the slice lie between
   // the place and either end.
-  std::optional<std::size_t> from_origin;
-  std::optional<std::size_t> from_use;
+  std::optional<std::size_t> from_origin{};
+  std::optional<std::size_t> from_use{};
   // Whether the way that the place lies on goes on to the step that decided the device. None where the slice did not
   // come to that step: then nothing is known.
-  std::optional<bool> leads_to_origin;
+  std::optional<bool> leads_to_origin{};
 };
 
 // All places that one failure leads to, of every operand. In the worst case as many as kSteps for each operand.

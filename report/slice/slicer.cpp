@@ -38,9 +38,9 @@ bool leads_nowhere(Node node) {
 }  // namespace
 
 bool Slicer::Nearest::operator()(std::size_t left, std::size_t right) const {
-  const Step& one = (*steps)[left];
-  const Step& other = (*steps)[right];
-  return one.distance != other.distance ? one.distance > other.distance : one.order > other.order;
+  const double one = (*steps)[left].distance;
+  const double other = (*steps)[right].distance;
+  return one != other ? one > other : left > right;
 }
 
 void Slicer::push(Node node, double distance, Aspect aspect, const Part& part) {
@@ -51,7 +51,7 @@ void Slicer::push(Node node, double distance, Aspect aspect, const Part& part) {
     if (known->second.distance <= distance) return;
     known->second.distance = distance;
   }
-  steps_.push_back({known->second.expression, node, aspect, part, distance, steps_.size(), current_});
+  steps_.push_back({known->second.expression, node, aspect, part, distance, current_});
   heap_.push_back(steps_.size() - 1);
   std::ranges::push_heap(heap_, Nearest{&steps_});
 }
@@ -71,7 +71,7 @@ void Slicer::run() {
 
 void Slicer::add(Node node, Role role, double distance, Aspect aspect, Node value) {
   if (!node) return;
-  places_.push_back({node, role, aspect, side_, distance, value ? value : node, {}, {}, {}});
+  places_.push_back({node, role, aspect, side_, distance, value ? value : node});
   place_steps_.push_back(current_);
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -62,7 +61,6 @@ class Slicer {
     Aspect aspect;
     Part part;
     double distance;
-    std::size_t order;
     std::size_t from;
   };
   struct Nearest {

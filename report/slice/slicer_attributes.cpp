@@ -31,8 +31,7 @@ std::vector<std::string_view> annotated_names(Node class_definition) {
 }
 
 bool mentions_attribute_of_self(Node value, std::string_view name) {
-  for (std::uint32_t index = value.index(); index < value.subtree_end(); ++index) {
-    const Node node = value.file().node(index);
+  for (const Node node : value.subtree()) {
     if (node.is(Kind::Attribute) && last_name(node) == name && node.child(Field::Object).text() == "self") return true;
   }
   return false;
@@ -104,9 +103,8 @@ void Slicer::attribute_named(std::string_view name, double distance, Aspect aspe
 
 void Slicer::registered(std::string_view name, double distance, Aspect aspect, const Nodes* family) {
   for (const FileIndex* index : code_.files()) {
-    for (const Node call : index->all_calls()) {
+    for (const Node call : index->registrations()) {
       const std::string_view called = called_name(call);
-      if (!registers_member(called)) continue;
       const bool of_self = call.child(Field::Function).child(Field::Object).text() == "self";
       if (of_self && family != nullptr && !is_in(call, *family)) continue;
       const program::CallParts parts = program::call_parts(call);

@@ -283,8 +283,7 @@ void Slicer::guards(Node statement, double distance, Aspect aspect) {
 void Slicer::guard_variables(Node condition, Node statement, double distance, Aspect aspect) {
   const program::SourceFile& file = condition.file();
   std::set<std::string_view> done;
-  for (std::uint32_t index = condition.index(); index < condition.subtree_end(); ++index) {
-    const Node node = file.node(index);
+  for (const Node node : condition.subtree()) {
     if (!node.is(Kind::Identifier) || !program::is_variable_name(node) || !done.insert(node.text()).second) continue;
     for (const program::Reached& one : file.flow().reaching(node).definitions) {
       const Definition& definition = *one.definition;

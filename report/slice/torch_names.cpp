@@ -10,11 +10,6 @@
 namespace devsan::report::slice {
 namespace {
 
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != std::ranges::end(names);
-}
-
 constexpr auto kMakers = std::to_array<std::string_view>({
     "zeros",
     "ones",
@@ -73,7 +68,7 @@ constexpr auto kMakers = std::to_array<std::string_view>({
 }  // namespace
 
 bool makes_tensor(std::string_view name) {
-  return contains(kMakers, name);
+  return is_one_of(kMakers, name);
 }
 
 bool makes_alike(std::string_view name) {
@@ -87,26 +82,26 @@ bool wraps_tensor(std::string_view name) {
 bool makes_from_argument(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"as_tensor", "full", "from_numpy", "Categorical", "Normal", "asarray", "tensor", "Parameter", "Buffer"});
-  return name.ends_with("_like") || contains(kNames, name);
+  return name.ends_with("_like") || is_one_of(kNames, name);
 }
 
 bool moves(std::string_view name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"to", "cuda", "cpu", "numpy", "type", "pin_memory", "to_empty", "type_as",
                                        "to_device", "send_to_device", "tolist", "_apply"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool moves_object(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>({"to", "cuda", "cpu", "to_empty"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool fills_container(std::string_view name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"append", "extend", "add", "insert", "update", "setdefault", "put", "appendleft",
                                        "push", "store", "copy_", "put_nowait", "__setitem__"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool registers_hook(std::string_view name) {
@@ -117,23 +112,23 @@ bool registers_member(std::string_view name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"register_buffer", "register_parameter", "setattr", "add_module",
                                        "register_module", "__setattr__", "add_state", "_replace", "replace"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool sets_default_device(std::string_view name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"set_default_device", "set_default_tensor_type", "set_device"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool loads_state(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>({"load_state_dict", "restore", "add_param_group"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool is_optimizer(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>({"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool is_tensor_method(std::string_view name) {
@@ -144,19 +139,19 @@ bool is_tensor_method(std::string_view name) {
       "max",    "min",     "argmax",  "index_select", "gather",     "scatter_", "items",     "keys",    "values",
       "get",    "append",  "extend",  "pop",          "update",
   });
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool gives_number(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"size", "len", "range", "isinstance", "dim", "numel", "is_tensor", "print", "int", "str", "float", "hasattr"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool is_tensor_attribute(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"device", "data", "T", "grad", "shape", "weight", "bias", "mT", "real", "imag", "values", "indices", "state"});
-  return contains(kNames, name);
+  return is_one_of(kNames, name);
 }
 
 bool makes_layer(program::Node callee) {

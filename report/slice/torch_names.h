@@ -1,11 +1,17 @@
 // What a slice has to know of PyTorch's own names.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "report/program/node.h"
 
 namespace devsan::report::slice {
+
+template <class Names>
+bool is_one_of(const Names& names, std::string_view name) {
+  return std::ranges::find(names, name) != std::ranges::end(names);
+}
 
 // By the last name of a call: "zeros" of torch.zeros(3).
 bool makes_tensor(std::string_view name);

@@ -94,7 +94,7 @@ TEST_CASE("The JSON names each meeting by its finding and holds the texts that w
   builder.meeting({.op = "aten::mul.Tensor", .frames = {kMain}, .operands = {{"self", "cpu"}, {"other", "cuda:0"}}});
   Reading reading;
   const FactsOfRun facts = facts_in(directory.path(), &reading);
-  const auto json = nlohmann::json::parse(render_facts(facts));
+  const auto json = nlohmann::json::parse(render_facts(facts, reading.sources));
   CHECK(json["schema"] == "devsan-facts/1");
   REQUIRE(json["meetings"].size() == 2);
   CHECK(json["meetings"][0]["finding"] == reading.report.findings[0].id);
@@ -116,7 +116,9 @@ TEST_CASE("Bytes that are no UTF-8 do not keep the JSON from being written") {
   TraceBuilder builder(directory.path());
   record_program(builder);
   builder.recorder().add_source_file(builder.recorder().intern_string("/srv/latin.py"), "# caf\xe9\n", true);
-  const auto json = nlohmann::json::parse(render_facts(facts_in(directory.path())));
+  Reading reading;
+  const FactsOfRun facts = facts_in(directory.path(), &reading);
+  const auto json = nlohmann::json::parse(render_facts(facts, reading.sources));
   CHECK(json["sources"]["/srv/latin.py"] == "# caf\xef\xbf\xbd\n");
 }
 
