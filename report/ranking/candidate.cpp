@@ -26,18 +26,7 @@ constexpr std::array<std::string_view, kFeatures> kNames{
 };
 
 bool carries(Role role) {
-  switch (role) {
-    case Role::bound:
-    case Role::stored:
-    case Role::entered:
-    case Role::field:
-    case Role::argument:
-    case Role::default_used:
-    case Role::default_stands_by:
-      return true;
-    default:
-      return false;
-  }
+  return slice::binds_value(role) || role == Role::default_stands_by;
 }
 
 // `super().__init__()`: nothing could be given there.
@@ -65,7 +54,8 @@ Node own_part(const std::vector<const Place*>& places) {
   return smallest;
 }
 
-Candidate candidate_at(const program::SourceFile& file, int line, std::vector<const Place*> places) {
+Candidate candidate_at(int line, std::vector<const Place*> places) {
+  const program::SourceFile& file = places.front()->node.file();
   Candidate candidate;
   candidate.file = &file;
   candidate.line = line;
@@ -86,14 +76,14 @@ std::string_view name_of(Feature feature) {
 
 std::vector<Candidate> candidates_of(const Finding& finding, const slice::Code& code,
                                      const std::vector<Place>& places) {
-  std::map<std::pair<const program::SourceFile*, int>, std::vector<const Place*>> lines;
+  std::map<std::pair<std::string_view, int>, std::vector<const Place*>> lines;
   for (const Place& place : places) {
-    if (place.node && !is_refuted(place)) lines[{&place.node.file(), place.node.line()}].push_back(&place);
+    if (place.node && !is_refuted(place)) lines[{place.node.file().path(), place.node.line()}].push_back(&place);
   }
   std::vector<Candidate> candidates;
   for (auto& [at, some] : lines) {
     const bool only_stack = std::ranges::all_of(some, [](const Place* one) { return one->role == Role::on_stack; });
-    if (!only_stack) candidates.push_back(candidate_at(*at.first, at.second, std::move(some)));
+    if (!only_stack) candidates.push_back(candidate_at(at.second, std::move(some)));
   }
   const Context context(finding, code);
   for (Candidate& candidate : candidates) {
