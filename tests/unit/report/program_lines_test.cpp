@@ -1,4 +1,4 @@
-// What installed code does for the program is told of at the program's call.
+// What installed code does for the program is reported at the line of the program that called it.
 #include "report/program_lines.h"
 
 #include <catch2/catch.hpp>

@@ -38,7 +38,7 @@ Finding number_taken(const std::string& source, const LineageStep& made) {
   return finding;
 }
 
-TEST_CASE("A line that takes an entry out of a tensor, for the operator that waits, is told of itself") {
+TEST_CASE("The cause of a wait is the line itself where that takes an entry out of a tensor") {
   const LineageStep made = derived(line(20, "assign", "    k = best.sum(0)"), "cuda:0");
   const Finding told = explained(number_taken("    pos = torch.topk(cost[:, g], k[g])", made));
   CHECK(cause_line(told) == 22);
@@ -74,7 +74,7 @@ Finding race(trace::RaceKind kind, bool to_host) {
   return finding;
 }
 
-TEST_CASE("What is taken back from the host before the copy there is over is told of where it is taken back") {
+TEST_CASE("A race with a copy to the host that is taken back too early is reported where it is taken back") {
   const Finding told = explained(race(trace::RaceKind::stream_used_target, true));
   CHECK(cause_line(told) == 27);
   CHECK(says(told, "takes to the device what model.py:21 copies to the host"));
@@ -170,7 +170,7 @@ Finding loaded() {
   return finding;
 }
 
-TEST_CASE("Batches in pageable memory are told of where their loader is made") {
+TEST_CASE("The cause of batches in pageable memory is the line that makes their loader") {
   Finding finding = loaded();
   const Finding told = explained(finding);
   CHECK(cause_line(told) == 12);
@@ -201,7 +201,7 @@ TEST_CASE("A loop that takes numbers out of a tensor on a device is told instead
   CHECK_THAT(told.fix->text, Contains("`.tolist()`"));
 }
 
-TEST_CASE("Numbers that one line takes out of a tensor are told of at that line") {
+TEST_CASE("The cause of numbers that one line takes out of a tensor is that line") {
   Finding finding = add("start");
   finding.raised = false;
   finding.kind = Kind::implicit_sync;
@@ -230,7 +230,7 @@ TEST_CASE("A list of numbers on a device is stacked, and not read one by one") {
   CHECK(cause_line(told) == 30);
   CHECK_THAT(told.fix->text, Contains("`torch.stack()`"));
 
-  SECTION("what another call takes as a number is told of where it is made") {
+  SECTION("the cause of a number that another call takes is the line that makes it") {
     finding.where = line(30, "step", "    rks = torch.full((2,), ratio)", "torch.full((2,), ratio)");
     CHECK(cause_line(explained(finding)) == 26);
   }
