@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 
 namespace devsan::launch {
 

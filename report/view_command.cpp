@@ -11,11 +11,11 @@
 #include <map>
 #include <memory>
 
-#include "report/collect.h"
-#include "report/render_candidates.h"
-#include "report/render_facts.h"
-#include "report/render_json.h"
-#include "report/render_terminal.h"
+#include "report/findings/collect.h"
+#include "report/render/render_candidates.h"
+#include "report/render/render_facts.h"
+#include "report/render/render_json.h"
+#include "report/render/render_terminal.h"
 
 namespace devsan::report {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 #include "report/ranking/candidate.h"
 #include "report/slice/code.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 #include "report/program/edits.h"
 #include "report/program/expressions.h"
 #include "report/ranking/candidate.h"

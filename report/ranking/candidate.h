@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 #include "report/ranking/traits.h"
 #include "report/slice/code.h"
 #include "report/slice/slice.h"

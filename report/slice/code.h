@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/facts.h"
-#include "report/finding.h"
+#include "report/model/facts.h"
+#include "report/model/finding.h"
 #include "report/program/program.h"
 #include "report/slice/file_index.h"
 

@@ -1,7 +1,7 @@
 // The history of an operand's device.
 #pragma once
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 
 namespace devsan::report::slice {
 

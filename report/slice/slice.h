@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 #include "report/program/node.h"
 
 namespace devsan::report::slice {

@@ -22,7 +22,7 @@ def test_links_between_documents_lead_somewhere():
 
 
 def test_every_mechanism_has_a_page_with_its_title_and_an_example():
-    declared = re.findall(r'^DEVSAN_MECHANISM\((\w+), "([^"]+)",', (ROOT / "report/mechanisms.def").read_text(), re.M)
+    declared = re.findall(r'^DEVSAN_MECHANISM\((\w+), "([^"]+)",', (ROOT / "report/causes/mechanisms.def").read_text(), re.M)
     assert 10 <= len(declared) <= 20
     index = (ROOT / "docs/causes/README.md").read_text()
     assert re.findall(r"^1\. \[(.+)\]\((\w+)\.md\)$", index, re.M) == [(title, name) for name, title in declared]

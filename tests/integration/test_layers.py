@@ -1,4 +1,5 @@
-"""Which folders may include which: the rooms of the hooks are layers, and the bridge to torch is above them all."""
+"""Which folders may include which: the rooms of the hooks and of the report are layers, and the bridge to torch is above
+those of the hooks."""
 
 import pathlib
 import re
@@ -6,7 +7,16 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = re.findall(r"^\| `(\w+)/` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+
+
+def rooms_of(heading):
+    """The rooms that the table of a chapter names, the lowest first."""
+    chapter = ARCHITECTURE.split(f"## {heading}", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"^\| `(\w+)/` \|", chapter, re.M)
+
+
+ROOMS, REPORT_ROOMS = rooms_of("hooks/"), rooms_of("report/")
 INCLUDE = re.compile(r'^#include "([^"]+)/[^/"]+"', re.M)
 TORCH_HEADER = re.compile(r"^#include <(?:ATen|c10|torch)/", re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class) (?:alignas\([^)]*\) )?(\w+)[^;{]*\{", re.M)
@@ -20,15 +30,19 @@ def included_folders(path):
     return set(INCLUDE.findall(path.read_text()))
 
 
-def test_every_room_of_the_hooks_stands_in_the_table_of_the_architecture():
-    assert sorted(ROOMS) == sorted(path.name for path in (ROOT / "hooks/inprocess").iterdir() if path.is_dir())
+@pytest.mark.parametrize("folder, rooms", [("hooks/inprocess", ROOMS), ("report", REPORT_ROOMS)])
+def test_every_room_stands_in_the_table_of_the_architecture(folder, rooms):
+    assert sorted(rooms) == sorted(path.name for path in (ROOT / folder).iterdir() if path.is_dir())
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_includes_only_those_below_it(room):
-    allowed = {f"hooks/inprocess/{below}" for below in ROOMS[:ROOMS.index(room) + 1]} | {"trace", "preload"}
+@pytest.mark.parametrize("folder, room, rooms, beside", [
+    *(("hooks/inprocess", room, ROOMS, {"trace", "preload"}) for room in ROOMS),
+    *(("report", room, REPORT_ROOMS, {"trace"}) for room in REPORT_ROOMS),
+])
+def test_a_room_includes_only_those_below_it(folder, room, rooms, beside):
+    allowed = {f"{folder}/{below}" for below in rooms[:rooms.index(room) + 1]} | beside
     wrong = {str(path.relative_to(ROOT)): sorted(included_folders(path) - allowed)
-             for path in sources(f"hooks/inprocess/{room}") if not included_folders(path) <= allowed}
+             for path in sources(f"{folder}/{room}") if not included_folders(path) <= allowed}
     assert not wrong
 
 

@@ -1,4 +1,4 @@
-"""What `devsan view --json` writes is what report/report.schema.json and docs/report-schema.md say."""
+"""What `devsan view --json` writes is what report/render/report.schema.json and docs/report-schema.md say."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from harness import ROOT
 
 jsonschema = pytest.importorskip("jsonschema")
 
-SCHEMA = json.loads((ROOT / "report/report.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "report/render/report.schema.json").read_text())
 DOCUMENT = (ROOT / "docs/report-schema.md").read_text()
 
 MISMATCHES = """

@@ -1,4 +1,4 @@
-#include "report/build_findings.h"
+#include "report/findings/build_findings.h"
 
 #include <catch2/catch.hpp>
 

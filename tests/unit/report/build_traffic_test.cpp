@@ -1,8 +1,8 @@
-#include "report/build_traffic.h"
+#include "report/findings/build_traffic.h"
 
 #include <catch2/catch.hpp>
 
-#include "report/merge.h"
+#include "report/model/merge.h"
 #include "trace_builder.h"
 
 namespace devsan::report {

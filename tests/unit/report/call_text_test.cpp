@@ -1,4 +1,4 @@
-#include "report/call_text.h"
+#include "report/model/call_text.h"
 
 #include <catch2/catch.hpp>
 #include <string>

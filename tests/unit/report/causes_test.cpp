@@ -1,12 +1,12 @@
 // What a report names as the cause of a failure, what it says of it, and where else the change could stand.
-#include "report/causes.h"
+#include "report/causes/causes.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "program_findings.h"
-#include "report/cause_text.h"
-#include "report/mechanism.h"
+#include "report/causes/cause_text.h"
+#include "report/causes/mechanism.h"
 #include "sample_program.h"
 
 namespace devsan::report {

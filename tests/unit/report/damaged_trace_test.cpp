@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "report/collect.h"
-#include "report/render_json.h"
-#include "report/render_terminal.h"
-#include "report/summary.h"
+#include "report/findings/collect.h"
+#include "report/render/render_json.h"
+#include "report/render/render_terminal.h"
+#include "report/render/summary.h"
 #include "trace_builder.h"
 
 namespace devsan::report {

@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "report/build_endings.h"
-#include "report/memory_table.h"
-#include "report/render_terminal.h"
+#include "report/findings/build_endings.h"
+#include "report/render/memory_table.h"
+#include "report/render/render_terminal.h"
 
 namespace devsan::report {
 namespace {

@@ -1,10 +1,10 @@
-#include "report/facts.h"
+#include "report/model/facts.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "report/collect.h"
-#include "report/render_facts.h"
+#include "report/findings/collect.h"
+#include "report/render/render_facts.h"
 #include "trace_builder.h"
 
 namespace devsan::report {

@@ -1,4 +1,4 @@
-#include "report/find_in_call.h"
+#include "report/model/find_in_call.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,13 +1,13 @@
 // Which series grow from step to step, and which only fill, come and go, or waver.
-#include "report/growth.h"
+#include "report/findings/growth.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <random>
 
-#include "report/growth_text.h"
-#include "report/render_terminal.h"
+#include "report/render/render_terminal.h"
+#include "report/wording/growth_text.h"
 
 namespace devsan::report {
 namespace {

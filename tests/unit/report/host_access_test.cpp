@@ -1,10 +1,10 @@
 // What a report says of code on the host that follows a device pointer.
 #include <catch2/catch.hpp>
 
-#include "report/build_findings.h"
-#include "report/host_access_text.h"
-#include "report/merge.h"
-#include "report/render_terminal.h"
+#include "report/findings/build_findings.h"
+#include "report/model/merge.h"
+#include "report/render/render_terminal.h"
+#include "report/wording/host_access_text.h"
 #include "trace_builder.h"
 
 namespace devsan::report {

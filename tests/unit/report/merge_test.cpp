@@ -1,8 +1,8 @@
-#include "report/merge.h"
+#include "report/model/merge.h"
 
 #include <catch2/catch.hpp>
 
-#include "report/collect.h"
+#include "report/findings/collect.h"
 #include "samples.h"
 #include "trace_builder.h"
 

@@ -1,5 +1,5 @@
 // What installed code does for the program is reported at the line of the program that called it.
-#include "report/program_lines.h"
+#include "report/model/program_lines.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "report/render_json.h"
+#include "report/render/render_json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,12 +1,12 @@
-#include "report/render_terminal.h"
+#include "report/render/render_terminal.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 
 #include "golden.h"
-#include "report/source_excerpt.h"
-#include "report/summary.h"
-#include "report/text_layout.h"
+#include "report/render/source_excerpt.h"
+#include "report/render/summary.h"
+#include "report/text/text_layout.h"
 #include "samples.h"
 
 namespace devsan::report {

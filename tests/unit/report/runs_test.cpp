@@ -1,5 +1,5 @@
 // Which traces of a directory are of one run.
-#include "report/runs.h"
+#include "report/findings/runs.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/facts.h"
-#include "report/finding.h"
+#include "report/model/facts.h"
+#include "report/model/finding.h"
 #include "report/slice/code.h"
 #include "report/slice/slice.h"
 

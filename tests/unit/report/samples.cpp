@@ -1,6 +1,6 @@
 #include "samples.h"
 
-#include "report/merge.h"
+#include "report/model/merge.h"
 
 namespace devsan::report::samples {
 namespace {

@@ -1,7 +1,7 @@
 // Findings as real programs make them, filled in by hand.
 #pragma once
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 
 namespace devsan::report::samples {
 

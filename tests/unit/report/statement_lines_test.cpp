@@ -1,4 +1,4 @@
-#include "report/statement_lines.h"
+#include "report/model/statement_lines.h"
 
 #include <catch2/catch.hpp>
 #include <string>

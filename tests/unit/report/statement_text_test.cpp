@@ -1,4 +1,4 @@
-#include "report/statement_text.h"
+#include "report/model/statement_text.h"
 
 #include <catch2/catch.hpp>
 #include <string>

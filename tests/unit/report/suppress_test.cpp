@@ -1,13 +1,13 @@
-#include "report/suppress.h"
+#include "report/findings/suppress.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "report/collect.h"
-#include "report/render_json.h"
-#include "report/render_terminal.h"
-#include "report/summary.h"
+#include "report/findings/collect.h"
+#include "report/render/render_json.h"
+#include "report/render/render_terminal.h"
+#include "report/render/summary.h"
 #include "samples.h"
 #include "trace_builder.h"
 

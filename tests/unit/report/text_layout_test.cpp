@@ -1,4 +1,4 @@
-#include "report/text_layout.h"
+#include "report/text/text_layout.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "program_findings.h"
-#include "report/traffic_causes/traffic_causes.h"
+#include "report/causes/traffic_causes.h"
 
 namespace devsan::report {
 namespace {

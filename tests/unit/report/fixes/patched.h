@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/finding.h"
+#include "report/model/finding.h"
 
 namespace devsan::report::fixes {
 

@@ -1,0 +1,158 @@
+#include "report/findings/build_endings.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <iterator>
+
+#include "report/model/merge.h"
+#include "trace/process_end.h"
+
+namespace devsan::report {
+namespace {
+
+Ending ending_of(int wait_status) {
+  Ending ending;
+  if (WIFSIGNALED(wait_status)) ending.signal = WTERMSIG(wait_status);
+  if (WIFEXITED(wait_status)) ending.status = WEXITSTATUS(wait_status);
+  return ending;
+}
+
+// Signals that nobody sends to end a process in good order.
+bool is_violent(int signal) {
+  constexpr int kViolent[] = {SIGKILL, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  return std::ranges::find(kViolent, signal) != std::end(kViolent);
+}
+
+bool has_parent_among(const Process& process, const std::vector<Process>& processes) {
+  return std::ranges::any_of(processes, [&](const Process& other) {
+    return &other != &process && other.pid == process.parent_pid && other.host == process.host;
+  });
+}
+
+// A worker's status is its parent's affair, which often leaves by os._exit: what is told is how the run's own process
+// ended. Where nobody was told, only a process that nobody could have stopped in good order counts.
+std::optional<Severity> severity_of(const Process& process, const std::vector<Process>& processes) {
+  const bool alone = !has_parent_among(process, processes);
+  if (process.ending && process.ending->signal != 0) {
+    if (process.close != trace::CloseMark::open || !is_violent(process.ending->signal)) return std::nullopt;
+    return Severity::error;
+  }
+  if (process.ending) {
+    const bool left = process.close == trace::CloseMark::quick_exited && process.ending->status.value_or(0) != 0;
+    return left && alone ? std::optional(Severity::warning) : std::nullopt;
+  }
+  const bool gone = process.close == trace::CloseMark::open && process.ended.value_or(false);
+  return gone && alone && process.operators > 0 ? std::optional(Severity::warning) : std::nullopt;
+}
+
+// That with the newest operator first, as far as steps tell; of several, that with the most.
+std::vector<Thread> threads_of(const Process& process) {
+  std::vector<Thread> threads;
+  std::ranges::copy_if(process.threads, std::back_inserter(threads), [](const Thread& t) { return !t.last.empty(); });
+  const auto newness = [](const Thread& t) { return std::pair(t.last.front().step, t.operators); };
+  std::ranges::stable_sort(threads, std::greater<>(), newness);
+  return threads;
+}
+
+Finding finding_of(const Process& process, Severity severity) {
+  Finding finding;
+  finding.kind = Kind::abnormal_exit;
+  finding.severity = severity;
+  finding.last_moments = {process.ending.value_or(Ending{}), threads_of(process), process.memory};
+  set_process(finding, process.pid, process.rank);
+  finding.step = process.steps > 0 ? process.steps - 1 : 0;
+  if (!finding.last_moments->threads.empty()) {
+    const Thread& thread = finding.last_moments->threads.front();
+    const LastOperator& last = thread.last.front();
+    finding.op = last.op;
+    finding.thread = thread.tid;
+    finding.thread_name = thread.name;
+    if (!last.at.file.empty()) {
+      finding.where = last.at;
+      finding.stack = {last.at};
+    }
+  }
+  finding.id = identity_of(finding);
+  return finding;
+}
+
+}  // namespace
+
+void ChildEnds::add(const trace::TraceFile& trace) {
+  for (const trace::ChildEndPayload& end : trace.child_ends()) {
+    ends_.push_back({trace.host(), end.pid, end.status, end.time_ns});
+  }
+}
+
+// A pid comes again; an end is that of the process with it that began last before.
+void ChildEnds::tell(std::vector<Process>& processes) const {
+  for (const End& end : ends_) {
+    Process* found = nullptr;
+    for (Process& process : processes) {
+      if (process.pid != end.pid || process.host != end.host || process.start_ns > end.time_ns) continue;
+      if (found == nullptr || process.start_ns > found->start_ns) found = &process;
+    }
+    if (found != nullptr && !found->ending) found->ending = ending_of(end.status);
+  }
+  // One control group for the whole run: what the launcher counted is about all of its processes.
+  std::optional<std::uint32_t> oom_kills;
+  for (const Process& process : processes) {
+    if (process.ending && process.ending->oom_kills) oom_kills = process.ending->oom_kills;
+  }
+  for (Process& process : processes) {
+    if (process.ending && !process.ending->oom_kills) process.ending->oom_kills = oom_kills;
+  }
+}
+
+void add_ending(const trace::TraceFile& trace, Process& process) {
+  const trace::ToldEnd& told = trace.header().told_end;
+  process.ended = trace::has_ended(trace.header());
+  if (told.known != 1) return;
+  process.ending = ending_of(told.status);
+  if ((told.oom_evidence & trace::kKillsCounted) != 0) process.ending->oom_kills = told.oom_kills;
+  process.ending->named_by_kernel = (told.oom_evidence & trace::kNamedByKernel) != 0;
+}
+
+std::vector<Finding> build_endings(const std::vector<Process>& processes) {
+  std::vector<Finding> findings;
+  for (const Process& process : processes) {
+    const std::optional<Severity> severity = severity_of(process, processes);
+    if (severity) findings.push_back(finding_of(process, *severity));
+  }
+  return findings;
+}
+
+// glibc has sigabbrev_np only since 2.32.
+std::string signal_name(int signal) {
+  switch (signal) {
+#define DEVSAN_SIGNAL(name) \
+  case name:                \
+    return #name;
+#include "report/findings/signals.def"
+#undef DEVSAN_SIGNAL
+    default:
+      return "signal " + std::to_string(signal);
+  }
+}
+
+std::string ending_text(const Finding& finding) {
+  const Ending& ending = finding.last_moments->ending;
+  const std::string who = finding.rank ? "rank " + std::to_string(*finding.rank) : "pid " + std::to_string(finding.pid);
+  if (ending.signal == SIGKILL && ending.named_by_kernel) {
+    return who + " was killed by the kernel for memory: the kernel's log names it";
+  }
+  if (ending.signal == SIGKILL && ending.oom_kills.value_or(0) > 0) {
+    return who + " was killed by SIGKILL while the kernel killed " +
+           (*ending.oom_kills == 1 ? "one process" : std::to_string(*ending.oom_kills) + " processes") +
+           " of this run's control group for memory";
+  }
+  if (ending.signal != 0) return who + " was ended by " + signal_name(ending.signal);
+  if (ending.status) return who + " left with status " + std::to_string(*ending.status) + " by os._exit or its like";
+  return who + " did not exit by itself: it was killed, or it crashed";
+}
+
+}  // namespace devsan::report

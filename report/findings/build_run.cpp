@@ -1,0 +1,98 @@
+#include "report/findings/build_run.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/findings/build_device_calls.h"
+#include "report/findings/build_endings.h"
+#include "report/findings/build_memory.h"
+#include "report/model/frames.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::array<std::string_view, 4> kVersionKeys = {"devsan", "torch", "python", "cuda"};
+constexpr std::string_view kCommandKey = "command";
+
+Thread thread_of(const trace::TraceFile& trace, const trace::ThreadTail& tail) {
+  Thread thread{tail.tid, tail.name, tail.operators, {}};
+  for (const trace::RingEntry& entry : tail.last) {
+    if (thread.last.size() == kLastOperators) break;
+    LastOperator& last = thread.last.emplace_back();
+    last.op = trace.operator_name(entry.op);
+    if (auto frame = user_frame_of(trace, entry.site)) last.at = std::move(*frame);
+    last.step = entry.step;
+  }
+  return thread;
+}
+
+// The process that the others come from: its parent has no trace here. Of several, the earliest.
+const Process* root_of(const std::vector<Process>& processes) {
+  const Process* root = nullptr;
+  for (const Process& process : processes) {
+    const bool is_child = std::ranges::any_of(processes, [&](const Process& other) {
+      return other.pid == process.parent_pid && other.host == process.host && &other != &process;
+    });
+    if (is_child && root != nullptr) continue;
+    if (root == nullptr || process.start_ns < root->start_ns) root = &process;
+  }
+  return root;
+}
+
+}  // namespace
+
+Process process_of(const trace::TraceFile& trace) {
+  const trace::FileHeader& header = trace.header();
+  Process process;
+  process.file = trace.path().string();
+  process.pid = header.pid;
+  process.parent_pid = header.parent_pid;
+  process.rank = trace.rank();
+  process.run = trace.run();
+  process.host = trace.host();
+  process.start_ns = header.start_time_ns;
+  process.close = header.close_mark;
+  process.optimizer_steps = header.optimizer_steps;
+  process.lost_events = trace.lost_events();
+  for (const auto& [key, value] : trace.run_info()) {
+    if (key == kCommandKey) {
+      process.command = value;
+    } else {
+      process.info[key] = value;
+    }
+  }
+  for (const trace::ThreadTail& tail : trace.threads()) {
+    process.operators += tail.operators;
+    process.threads.push_back(thread_of(trace, tail));
+  }
+  add_ending(trace, process);
+  add_memory(trace, process);
+  add_device_calls(trace, process);
+  // The step counts from 0, and a process that never ran an operator is in no step at all.
+  process.steps = process.operators == 0 && header.step == 0 ? 0 : header.step + 1;
+  return process;
+}
+
+void summarize_processes(Run& run) {
+  if (const Process* root = root_of(run.processes)) {
+    run.command = root->command;
+    run.id = root->run;
+  }
+  for (const Process& process : run.processes) {
+    if (!process.host.empty() && std::ranges::find(run.hosts, process.host) == run.hosts.end()) {
+      run.hosts.push_back(process.host);
+    }
+    if (process.start_ns > 0) {
+      run.start_ns = run.start_ns == 0 ? process.start_ns : std::min(run.start_ns, process.start_ns);
+      run.last_ns = std::max(run.last_ns, process.start_ns);
+    }
+    run.steps = std::max(run.steps, process.steps);
+    run.optimizer_steps = std::max(run.optimizer_steps, process.optimizer_steps);
+    for (const std::string_view key : kVersionKeys) {
+      const auto version = process.info.find(std::string(key));
+      if (version != process.info.end()) run.versions.emplace(key, version->second);
+    }
+  }
+}
+
+}  // namespace devsan::report

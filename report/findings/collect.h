@@ -1,0 +1,58 @@
+// Gathers the traces of a run into one report. A trace is needed only while it is added, so that a run of thousands of
+// ranks is read one file at a time.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/findings/build_endings.h"
+#include "report/findings/suppress.h"
+#include "report/model/facts.h"
+#include "report/model/finding.h"
+#include "report/model/merge.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+class Collector {
+ public:
+  // With `instead`, entries of suppressions that count in place of those that the traces bring along.
+  // With `facts`, which outlives this, what the processes recorded around their findings is gathered there.
+  explicit Collector(const std::vector<SuppressionUse>* instead = nullptr, FactsOfRun* facts = nullptr);
+  void add(const trace::TraceFile& trace);
+  void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
+  std::size_t traces() const { return report_.run.processes.size(); }
+  Report take();
+  // The files' texts that the traces brought along.
+  Sources take_sources() { return std::move(sources_); }
+
+ private:
+  void take(std::vector<Finding> findings);
+  void add_notices(const trace::TraceFile& trace, const Process& process);
+
+  Report report_;
+  FindingMerger merger_;
+  FindingMerger suppressed_;
+  Suppressor suppressor_;
+  ChildEnds child_ends_;
+  FactsOfRun* facts_;
+  Sources sources_;
+};
+
+struct Reading {
+  Report report;
+  Sources sources;
+  std::size_t readable = 0;             // traces of which at least something could be used
+  std::vector<std::string> complaints;  // one line each: paths that are not there, directories without traces
+};
+
+enum class RunsRead { newest, all };
+
+// Reads files, and directories for the `*.devsan` files in them, or in their directories where they have none of their
+// own: of each directory named those of its newest run, or all.
+Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr,
+                    RunsRead runs = RunsRead::newest, FactsOfRun* facts = nullptr);
+
+}  // namespace devsan::report

@@ -1,0 +1,189 @@
+#include "report/model/finding.h"
+
+namespace devsan::report {
+
+// No switch here has a default: the compiler warns where a kind was added and its name was not. What lies behind the
+// switch answers for a value that a damaged trace brought along.
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::note:
+      return "note";
+  }
+  return "note";
+}
+
+std::string_view name_of(Kind kind) {
+  return trace::kind_name(kind);
+}
+
+std::string_view meaning_of(Kind kind) {
+  switch (kind) {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
+  case Kind::enumerator:                                         \
+    return meaning;
+#include "trace/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+  }
+  return "";
+}
+
+Severity default_severity(Kind kind) {
+  switch (kind) {
+#define DEVSAN_FINDING_KIND(enumerator, name, severity, meaning) \
+  case Kind::enumerator:                                         \
+    return Severity::severity;
+#include "trace/finding_kinds.def"
+#undef DEVSAN_FINDING_KIND
+  }
+  return Severity::note;
+}
+
+std::string_view name_of(trace::Phase phase) {
+  switch (phase) {
+    case trace::Phase::other:
+      return "other";
+    case trace::Phase::forward:
+      return "forward";
+    case trace::Phase::backward:
+      return "backward";
+    case trace::Phase::optimizer:
+      return "optimizer";
+    case trace::Phase::data:
+      return "data";
+    case trace::Phase::checkpoint:
+      return "checkpoint";
+  }
+  return "other";
+}
+
+std::string_view name_of(trace::How how) {
+  switch (how) {
+    case trace::How::created:
+      return "created";
+    case trace::How::moved:
+      return "moved";
+    case trace::How::derived:
+      return "derived";
+    case trace::How::called:
+      return "called";
+  }
+  return "derived";
+}
+
+std::string_view name_of(trace::NameKind kind) {
+  switch (kind) {
+    case trace::NameKind::unknown:
+      return "unknown";
+    case trace::NameKind::parameter:
+      return "parameter";
+    case trace::NameKind::buffer:
+      return "buffer";
+    case trace::NameKind::attribute:
+      return "attribute";
+    case trace::NameKind::local:
+      return "local";
+    case trace::NameKind::temporary:
+      return "temporary";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(trace::CloseMark mark) {
+  switch (mark) {
+    case trace::CloseMark::open:
+      return "open";
+    case trace::CloseMark::exited:
+      return "exited";
+    case trace::CloseMark::quick_exited:
+      return "quick-exited";
+    case trace::CloseMark::executed:
+      return "executed";
+    case trace::CloseMark::halted:
+      return "halted";
+  }
+  return "open";
+}
+
+std::string_view name_of(trace::DeviceCallKind kind) {
+  switch (kind) {
+    case trace::DeviceCallKind::none:
+      break;
+#define DEVSAN_DEVICE_CALL(enumerator, number, name, text) \
+  case trace::DeviceCallKind::enumerator:                  \
+    return name;
+#include "trace/device_call_kinds.def"
+#undef DEVSAN_DEVICE_CALL
+  }
+  return "";
+}
+
+std::string_view name_of(trace::MemorySpace space) {
+  switch (space) {
+    case trace::MemorySpace::none:
+      break;
+#define DEVSAN_MEMORY_SPACE(enumerator, number, name, text) \
+  case trace::MemorySpace::enumerator:                      \
+    return name;
+#include "trace/memory_spaces.def"
+#undef DEVSAN_MEMORY_SPACE
+  }
+  return "";
+}
+
+std::string_view name_of(trace::CopyDirection direction) {
+  switch (direction) {
+    case trace::CopyDirection::none:
+      break;
+    case trace::CopyDirection::host_to_device:
+      return "host-to-device";
+    case trace::CopyDirection::device_to_host:
+      return "device-to-host";
+    case trace::CopyDirection::device_to_device:
+      return "device-to-device";
+    case trace::CopyDirection::host_to_host:
+      return "host-to-host";
+  }
+  return "";
+}
+
+std::string_view name_of(trace::LiveKind kind) {
+  switch (kind) {
+    case trace::LiveKind::other:
+      break;
+#define DEVSAN_LIVE_KIND(enumerator, number, name, text) \
+  case trace::LiveKind::enumerator:                      \
+    return name;
+#include "trace/live_kinds.def"
+#undef DEVSAN_LIVE_KIND
+  }
+  return "other";
+}
+
+std::string_view name_of(Confidence confidence) {
+  return confidence == Confidence::likely ? "likely" : "possible";
+}
+
+std::string_view name_of(Silence::By by) {
+  switch (by) {
+    case Silence::By::suppression:
+      return "suppression";
+    case Silence::By::allowed:
+      return "allow";
+    case Silence::By::expected:
+      return "expect";
+  }
+  return "suppression";
+}
+
+void set_process(Finding& finding, std::uint32_t pid, std::optional<int> rank) {
+  finding.pid = pid;
+  finding.rank = rank;
+  if (rank) finding.ranks = {*rank};
+}
+
+}  // namespace devsan::report

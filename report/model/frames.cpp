@@ -1,0 +1,85 @@
+#include "report/model/frames.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "report/model/statement_lines.h"
+#include "report/model/written_text.h"
+
+namespace devsan::report {
+
+Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
+  Frame frame;
+  frame.file = trace.string(position.file);
+  frame.function = trace.string(position.function);
+  frame.line = std::max(position.line, 0);
+  frame.end_line = std::max(position.end_line, frame.line);
+  frame.source = trace.source_line(position.file, position.line);
+  join_lines(frame, [&](int line) { return trace.source_line(position.file, line); });
+  if (position.column >= 0 && position.end_column >= 0) {
+    frame.column = position.column;
+    frame.end_column = position.end_column;
+  }
+  frame.library = is_library_path(frame.file);
+  return frame;
+}
+
+std::optional<Frame> user_frame_of(const trace::TraceFile& trace, trace::SiteId id) {
+  const auto site = trace.site(id);
+  if (!site) return std::nullopt;
+  Frame frame = frame_of(trace, site->user);
+  if (frame.file.empty()) frame = frame_of(trace, site->innermost);
+  if (frame.file.empty()) return std::nullopt;
+  return frame;
+}
+
+std::vector<Frame> call_frames_of(const trace::TraceFile& trace, trace::LineageId call) {
+  std::vector<Frame> frames;
+  for (const trace::SiteId site : trace.calls_from(call)) {
+    if (auto frame = user_frame_of(trace, site)) frames.push_back(std::move(*frame));
+  }
+  return frames;
+}
+
+std::optional<Frame> innermost_frame_of(const trace::TraceFile& trace, trace::SiteId id) {
+  const auto site = trace.site(id);
+  if (!site) return std::nullopt;
+  Frame frame = frame_of(trace, site->innermost);
+  if (frame.file.empty()) return std::nullopt;
+  return frame;
+}
+
+std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records) {
+  std::vector<Frame> frames;
+  frames.reserve(records.size());
+  for (const trace::FrameRecord& record : records) {
+    Frame& frame = frames.emplace_back(frame_of(trace, record.position));
+    frame.torch = (record.flags & trace::kTorchFrame) != 0;
+    frame.library = (record.flags & (trace::kLibraryFrame | trace::kTorchFrame)) != 0;
+  }
+  return frames;
+}
+
+bool is_library_path(std::string_view path) {
+  if (path.starts_with('<')) return !is_written_text(path);
+  if (path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos) return true;
+  const auto lib = path.rfind("/lib/python");
+  if (lib == path.npos) return false;
+  const auto version = path.substr(lib + std::string_view("/lib/python").size());
+  return !version.empty() && std::isdigit(static_cast<unsigned char>(version.front())) != 0;
+}
+
+std::string_view base_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+bool same_line(const Frame& one, const Frame& other) {
+  return one.line == other.line && one.file == other.file;
+}
+
+std::string short_place(const Frame& frame) {
+  return std::string(base_name(frame.file)) + ":" + std::to_string(frame.line);
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,18 @@
+// Numbers as words of a sentence.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::report {
+
+// "0-3, 6"
+std::string ranges_of(const std::vector<int>& ascending);
+// "1 error", "3 errors"
+std::string counted(std::uint64_t count, std::string_view noun);
+// "3.2 KiB"
+std::string bytes_text(std::uint64_t bytes);
+
+}  // namespace devsan::report

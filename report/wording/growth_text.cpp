@@ -1,0 +1,116 @@
+#include "report/wording/growth_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "report/model/frames.h"
+#include "report/text/lines.h"
+#include "report/text/text_layout.h"
+#include "report/text/words.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::size_t kParts = 6;
+constexpr std::size_t kNumberColumns = 9;
+
+std::string step_noun(const Growth& growth) {
+  return growth.per_batch ? "shared tensor" : "step";
+}
+
+std::string rate_text(double bytes) {
+  return bytes_text(static_cast<std::uint64_t>(std::llround(bytes)));
+}
+
+std::string who_of(const Finding& finding) {
+  return finding.rank ? "rank " + std::to_string(*finding.rank) : "pid " + std::to_string(finding.pid);
+}
+
+std::string part_line(const Growth::Part& part, const Style& style) {
+  std::string line = "    " + pad_left(rate_text(part.bytes_per_step), kNumberColumns) + "  " +
+                     pad_left(bytes_text(part.bytes), kNumberColumns) + "  ";
+  std::string made = part.op;
+  if (!part.at.file.empty()) made += " at " + short_place(part.at);
+  return line + cut_middle(made, style.width > columns_of(line) ? style.width - columns_of(line) : 20);
+}
+
+}  // namespace
+
+std::string container_of(const std::string& holder) {
+  return holder.substr(0, holder.find("[...]"));
+}
+
+std::string growth_headline(const Finding& finding) {
+  const Growth& growth = *finding.growth;
+  const std::string rate = rate_text(growth.bytes_per_step) + " more with every " + step_noun(growth);
+  if (growth.parts.empty()) {
+    const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
+    return whose + " grows: " + rate +
+           (growth.seldom ? ", and the run was too short to tell by which tensors" : ", and no tensors account for it");
+  }
+  const std::string where = growth.device.empty() ? "the host's memory" : growth.device;
+  std::string text = where + " grows: " + rate;
+  if (!growth.holder.empty()) text += ", kept by `" + container_of(growth.holder) + "`";
+  return text;
+}
+
+std::vector<std::string> growth_lines(const Finding& finding, const Style& style) {
+  Lines lines;
+  if (!finding.growth) return lines;
+  const Growth& growth = *finding.growth;
+  if (!growth.parts.empty()) {
+    std::string heading = "What grows";
+    if (!growth.holder.empty())
+      heading += ": `" + growth.holder + "`" + (growth.graph ? ", with its autograd graphs" : "");
+    append_wrapped(lines, heading, 2, style, Paint::strong);
+    lines.push_back("    " + painted(style, Paint::faint,
+                                     pad_left(growth.per_batch ? "each" : "a step", kNumberColumns) + "  " +
+                                         pad_left("at last", kNumberColumns) + "  tensors of"));
+    for (std::size_t i = 0; i < std::min(growth.parts.size(), kParts); ++i) {
+      lines.push_back(part_line(growth.parts[i], style));
+    }
+    if (growth.parts.size() > kParts) {
+      double rest = 0;
+      for (std::size_t i = kParts; i < growth.parts.size(); ++i) rest += growth.parts[i].bytes_per_step;
+      lines.push_back("    " + pad_left(rate_text(rest), kNumberColumns) + "  " + std::string(kNumberColumns, ' ') +
+                      "  " + counted(growth.parts.size() - kParts, "more operator"));
+    }
+  }
+  std::string since = "Since " + step_noun(growth) + " " + std::to_string(growth.since) + ".";
+  if (growth.steps_left) {
+    since += " At this rate " + (growth.device.empty() ? std::string("the host's memory") : growth.device) +
+             " is full in " + std::to_string(*growth.steps_left) + " more " + step_noun(growth) + "s.";
+  }
+  if (growth.records_per_step > 0) {
+    since += " The host's records of these tensors and of their graphs take another " +
+             rate_text(growth.records_per_step) + " a " + step_noun(growth) + ".";
+  }
+  if (growth.bounded) since += " The deque drops its oldest entries when it is full.";
+  append_wrapped(lines, since, 2, style);
+  return lines;
+}
+
+void advise(Finding& finding) {
+  const Growth& growth = *finding.growth;
+  if (!finding.where || growth.holder.empty() || growth.bounded) return;
+  const Frame& at = *finding.where;
+  const std::string container = "`" + container_of(growth.holder) + "`";
+  const bool open = container.size() < growth.holder.size() + 2;
+  std::string why;
+  std::string change;
+  if (open) {
+    why = container + " keeps every tensor that is made here" +
+          (growth.graph ? ", and with each of them the graph that its backward would need" : "");
+    change = growth.graph ? "put the value itself into " + container +
+                                ": `.item()` of a number, or `.detach()` of a tensor, which leaves the graph behind"
+                          : "clear " + container + " where a step or an epoch is done with it, or keep fewer of them";
+  } else {
+    why = container + " is made anew from itself here, and becomes larger each time";
+    change = "start " + container + " anew where a step or an epoch is done with it";
+  }
+  finding.root_cause = RootCause{at.file, at.line, at.function, growth.holder, why};
+  finding.fix = Fix{at.file, at.line, change};
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,18 @@
+// A finding about a device without memory in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/model/finding.h"
+#include "report/text/style.h"
+
+namespace devsan::report {
+
+// "cuda:0 has no memory for another 2.0 GiB"
+std::string live_memory_headline(const Finding& finding);
+
+// What was live, by kind, module and line.
+std::vector<std::string> live_memory_lines(const Finding& finding, const Style& style);
+
+}  // namespace devsan::report
