@@ -120,8 +120,9 @@ enum class SeriesKind : std::uint8_t {
 
 // What counts the steps of samples.
 enum class SeriesClock : std::uint8_t {
-  iterations = 0,
-  shared_tensors = 1,  // in a process without iterations: the tensors that it has put into shared memory
+#define DEVSAN_SERIES_CLOCK(enumerator, number, name, step, text) enumerator = number,
+#include "trace/series_clocks.def"
+#undef DEVSAN_SERIES_CLOCK
 };
 
 struct MemorySample {

@@ -55,7 +55,13 @@ bool known(CopyDirection direction) {
 }
 
 bool known(SeriesClock clock) {
-  return clock <= SeriesClock::shared_tensors;
+  switch (clock) {
+#define DEVSAN_SERIES_CLOCK(enumerator, number, name, step, text) case SeriesClock::enumerator:
+#include "trace/series_clocks.def"
+#undef DEVSAN_SERIES_CLOCK
+    return true;
+  }
+  return false;
 }
 
 bool known(LiveKind kind) {

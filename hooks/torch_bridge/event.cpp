@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hooks/inprocess/bridge/memory_samples.h"
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/halt.h"
@@ -116,6 +117,7 @@ std::string_view name_of(trace::OperatorId op) noexcept {
 trace::TrafficPayload* count_event(ThreadState& state, Event event,
                                    c10::function_ref<void(OperandList&)> describe) noexcept {
   const Busy busy(state);
+  if (event.kind != trace::TrafficKind::race) note_round(event.site.id);
   const trace::FindingKind finding = kind_of(event.kind);
   FindingScope* scope = nullptr;
   const Silence silence = silence_by_program(state, finding, &scope);

@@ -192,11 +192,14 @@ void look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock)
   }
 }
 
-// Of an iteration that comes too soon for more, what its tensors keep is looked at alone.
+// A process with iterations of its own has no other curves.
+bool has_curves_by(trace::SeriesClock clock) noexcept;
+
+// Of a step that comes too soon for more, what its tensors keep is looked at alone.
 void sample(std::uint32_t step, trace::SeriesClock clock) noexcept {
   const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
-  const bool due = now >= next_look.load(std::memory_order_relaxed);
-  if (!due && (clock != trace::SeriesClock::iterations || !wants_census(step, now))) return;
+  const bool due = now >= next_look.load(std::memory_order_relaxed) && has_curves_by(clock);
+  if (!due && !wants_census(step, clock, now)) return;
   bool idle = false;
   // A child of a fork that came while its parent was looking never looks itself.
   if (!looking.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
@@ -218,11 +221,52 @@ constinit std::atomic<std::uint64_t> iterating_epoch{0};
 constinit std::atomic<std::uint64_t> sharing_epoch{0};
 constinit std::atomic<std::uint32_t> shared_tensors{0};
 
+bool iterates() noexcept {
+  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  return iterating_epoch.load(std::memory_order_relaxed) == epoch;
+}
+
+bool has_curves_by(trace::SeriesClock clock) noexcept {
+  return clock == trace::SeriesClock::iterations || !iterates();
+}
+
 void note_shared_tensor() noexcept {
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (epoch == 0 || thread_state().epoch != epoch || iterating_epoch.load(std::memory_order_relaxed) == epoch) return;
+  if (epoch == 0 || thread_state().epoch != epoch || iterates()) return;
   if (sharing_epoch.exchange(epoch, std::memory_order_relaxed) != epoch) shared_tensors.store(0);
   sample(shared_tensors.fetch_add(1, std::memory_order_relaxed) + 1, trace::SeriesClock::shared_tensors);
+}
+
+// Since the last backward: the line whose returns are counted, how often it has, and how many others came between.
+// Threads that count at once may lose one.
+struct Rounds {
+  std::atomic<trace::SiteId> line{trace::SiteId::none};
+  std::atomic<std::uint32_t> count{0};
+  std::atomic<std::uint32_t> others{0};
+
+  void start(trace::SiteId at) noexcept {
+    line.store(at, std::memory_order_relaxed);
+    count.store(0, std::memory_order_relaxed);
+    others.store(0, std::memory_order_relaxed);
+  }
+};
+constinit Rounds rounds{};
+// As many without a backward are no iteration; a line that stays away for so many others belongs to what came before.
+constexpr std::uint32_t kLeastRounds = 16;
+constexpr std::uint32_t kMostOthers = 32;
+
+// What a loop without backward has kept counts as given back when the next iteration finds it gone.
+void finish_rounds() noexcept {
+  if (rounds.line.load(std::memory_order_relaxed) == trace::SiteId::none) return;
+  const std::uint32_t count = rounds.count.load(std::memory_order_relaxed);
+  rounds.start(trace::SiteId::none);
+  bool idle = false;
+  if (count < kLeastRounds || !looking.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
+  trace::MemorySample at{};
+  at.time_ns = trace::wall_clock_ns();
+  at.step = count + 1;
+  end_rounds(at);
+  looking.store(false, std::memory_order_release);
 }
 
 // A worker of a DataLoader puts each tensor of a batch into shared memory for the process that asked for it.
@@ -261,8 +305,22 @@ void watch_memory_over_forks() noexcept {
 }
 
 void sample_memory(std::uint32_t step) noexcept {
+  finish_rounds();
   iterating_epoch.store(runtime.epoch_page->epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   sample(step, trace::SeriesClock::iterations);
+}
+
+void note_round(trace::SiteId site) noexcept {
+  const trace::SiteId line = rounds.line.load(std::memory_order_relaxed);
+  if (line != site) {
+    if (line == trace::SiteId::none || rounds.others.fetch_add(1, std::memory_order_relaxed) >= kMostOthers)
+      rounds.start(site);
+    return;
+  }
+  rounds.others.store(0, std::memory_order_relaxed);
+  const std::uint32_t count = rounds.count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (count == kLeastRounds) begin_rounds();
+  if (count >= kLeastRounds) sample(count, trace::SeriesClock::rounds);
 }
 
 }  // namespace devsan::hooks

@@ -14,6 +14,8 @@ namespace devsan::report {
 namespace {
 
 constexpr double kSmallShare = 0.01;  // of what is in use at last: a note
+// A loop without backward has reason to keep something of each round, and to end.
+constexpr double kSmallShareOfRounds = 0.2;
 // A process's own memory also grows by what the C library and Python keep for later, in steps and with an end.
 constexpr std::uint32_t kLeastStepsOfCurve = 50;
 constexpr std::size_t kLeastPointsOfCurve = 16;
@@ -90,9 +92,20 @@ Finding begin_finding(const Process& process) {
   return finding;
 }
 
-// Those that a list or dict keeps come first: what a graph keeps beside them follows.
+bool with_graph(const GrowingSite& site) {
+  return (site.site->holder_flags & trace::kHolderGraph) != 0;
+}
+
+// The step at which it began, as all findings count them; what other clocks count began in the last one.
+std::uint32_t step_in_run(const Process& process, const Growth& growth) {
+  return growth.clock == trace::SeriesClock::iterations ? growth.since : process.steps;
+}
+
+// Those that a list or dict keeps come first, of these the ones whose graphs keep the others: what has no holder
+// follows.
 bool comes_first(const GrowingSite& a, const GrowingSite& b) {
   if (a.holder.empty() != b.holder.empty()) return b.holder.empty();
+  if (with_graph(a) != with_graph(b)) return with_graph(a);
   return a.part.bytes_per_step > b.part.bytes_per_step;
 }
 
@@ -104,9 +117,9 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites, doubl
   Growth growth;
   growth.device = std::ranges::max(sites, {}, [](const GrowingSite& s) { return s.part.bytes_per_step; }).device;
   growth.holder = first.holder;
-  growth.graph = (first.site->holder_flags & trace::kHolderGraph) != 0 || (first.holder.empty() && sites.size() > 2);
+  growth.graph = with_graph(first) || (first.holder.empty() && sites.size() > 2);
   growth.bounded = (first.site->holder_flags & trace::kHolderBounded) != 0;
-  growth.per_batch = first.site->clock == trace::SeriesClock::shared_tensors;
+  growth.clock = first.site->clock;
   growth.since = first.slope.since;
   growth.records_per_step = records;
   for (const GrowingSite& site : sites) {
@@ -119,13 +132,15 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites, doubl
     finding.where = first.part.at;
     finding.stack = {first.part.at};
   }
-  finding.step = growth.since;
+  finding.step = step_in_run(process, growth);
   finding.time_ns = first.time_ns;
   growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step);
   const MemoryCurve* curve = curve_of(process, growth.device);
   const double total = curve != nullptr ? static_cast<double>(curve->points.back().used) : 0;
   const double gained = growth.bytes_per_step * (first.last_step - std::min(growth.since, first.last_step));
-  if ((gained < total * kSmallShare && records == 0) || growth.bounded) finding.severity = Severity::note;
+  const bool by_rounds = growth.clock == trace::SeriesClock::rounds;
+  const bool small = gained < total * (by_rounds ? kSmallShareOfRounds : kSmallShare);
+  if ((small && (by_rounds || records == 0)) || growth.bounded) finding.severity = Severity::note;
   finding.growth = std::move(growth);
   advise(finding);
   finding.id = identity_of(finding);
@@ -135,7 +150,6 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites, doubl
 // One group for each container, and one for what no object keeps. What is kept by graphs alone belongs to the container
 // whose tensors have them.
 std::vector<std::vector<GrowingSite>> groups_of(std::vector<GrowingSite> sites) {
-  const auto with_graph = [](const GrowingSite& site) { return (site.site->holder_flags & trace::kHolderGraph) != 0; };
   const GrowingSite* head = nullptr;
   for (const GrowingSite& site : sites) {
     if (with_graph(site) && (head == nullptr || site.part.tensors_per_step > head->part.tensors_per_step)) head = &site;
@@ -172,13 +186,13 @@ Finding finding_of(const Process& process, const MemoryCurve& curve, const Slope
   Finding finding = begin_finding(process);
   Growth growth;
   growth.device = curve.device;
-  growth.per_batch = curve.per_batch;
+  growth.clock = curve.clock;
   growth.since = slope.since;
   growth.bytes_per_step = slope.per_step;
   growth.bytes = curve.points.back().used;
   growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step);
   growth.seldom = seldom;
-  finding.step = slope.since;
+  finding.step = step_in_run(process, growth);
   finding.time_ns = curve.points.back().time_ns;
   finding.growth = std::move(growth);
   finding.id = identity_of(finding);
@@ -201,6 +215,12 @@ struct Curves {
   double records = 0;             // that the host has of the tensors, with every step
 };
 
+// A process that begins to train has other curves from then on: what it kept before did not go on.
+bool is_followed_by_another(const Process& process, const MemoryCurve& curve) {
+  return std::ranges::any_of(process.memory,
+                             [&](const MemoryCurve& other) { return &other > &curve && other.device == curve.device; });
+}
+
 Curves judge_curves(const trace::TraceFile& trace, const Process& process, const std::vector<GrowingSite>& sites) {
   std::map<std::string, double> by_tensors;
   // What is on a simulated device is memory of the process, too.
@@ -212,6 +232,7 @@ Curves judge_curves(const trace::TraceFile& trace, const Process& process, const
   const bool seldom = looked_seldom(trace);
   Curves curves;
   for (const MemoryCurve& curve : process.memory) {
+    if (is_followed_by_another(process, curve)) continue;
     const auto slope = slope_of(curve);
     const double tensors = by_tensors[curve.device];
     if (!slope || tensors > slope->per_step * kAccountedFor) continue;

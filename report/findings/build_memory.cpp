@@ -14,7 +14,7 @@ MemoryPoint point_of(const trace::MemorySample& sample) {
 void add_memory(const trace::TraceFile& trace, Process& process) {
   for (const trace::MemorySeries& series : trace.memory_series()) {
     MemoryCurve curve;
-    curve.per_batch = series.clock == trace::SeriesClock::shared_tensors;
+    curve.clock = series.clock;
     if (series.kind == trace::SeriesKind::device) curve.device = trace.device_name(series.device);
     for (const trace::MemorySample& sample : series.samples) curve.points.push_back(point_of(sample));
     if (curve.points.empty()) continue;

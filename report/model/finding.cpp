@@ -93,6 +93,28 @@ std::string_view name_of(trace::NameKind kind) {
   return "unknown";
 }
 
+std::string_view name_of(trace::SeriesClock clock) {
+  switch (clock) {
+#define DEVSAN_SERIES_CLOCK(enumerator, number, name, step, text) \
+  case trace::SeriesClock::enumerator:                            \
+    return name;
+#include "trace/series_clocks.def"
+#undef DEVSAN_SERIES_CLOCK
+  }
+  return "iterations";
+}
+
+std::string_view step_of(trace::SeriesClock clock) {
+  switch (clock) {
+#define DEVSAN_SERIES_CLOCK(enumerator, number, name, step, text) \
+  case trace::SeriesClock::enumerator:                            \
+    return step;
+#include "trace/series_clocks.def"
+#undef DEVSAN_SERIES_CLOCK
+  }
+  return "step";
+}
+
 std::string_view name_of(trace::CloseMark mark) {
   switch (mark) {
     case trace::CloseMark::open:

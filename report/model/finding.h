@@ -31,6 +31,9 @@ std::string_view name_of(trace::DeviceCallKind kind);
 std::string_view name_of(trace::MemorySpace space);  // "" for none, as of a direction
 std::string_view name_of(trace::CopyDirection direction);
 std::string_view name_of(trace::LiveKind kind);
+std::string_view name_of(trace::SeriesClock clock);
+// What one of its steps is called: "step", "round".
+std::string_view step_of(trace::SeriesClock clock);
 
 // A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
 struct Frame {
@@ -184,7 +187,7 @@ struct MemoryCurve {
   std::string device;               // empty: the host
   std::vector<MemoryPoint> points;  // oldest first, at least one; the last one is the latest that is known
   MemoryPoint peak;                 // with the most in use
-  bool per_batch = false;           // steps are tensors that the process has put into shared memory
+  trace::SeriesClock clock = trace::SeriesClock::iterations;  // what counts the points' steps
 };
 
 // How a process ended, as whoever waited for it was told, and what it did last.
@@ -216,7 +219,7 @@ struct Growth {
   std::string holder;      // "losses[...]": empty where it was not found, or there are no tensors
   bool graph = false;      // what is held has an autograd graph, which holds the other parts
   bool bounded = false;    // the holder drops its oldest entries when it is full
-  bool per_batch = false;  // steps are tensors that a worker has shared
+  trace::SeriesClock clock = trace::SeriesClock::iterations;  // what counts the steps of this
   bool seldom = false;     // tensors were looked at too few times to tell which of them account for it
   std::uint32_t since = 0;
   double bytes_per_step = 0;                // of all parts

@@ -65,7 +65,7 @@ Json curve_json(const MemoryCurve& curve) {
   Json points = Json::array();
   for (const MemoryPoint& point : curve.points) points.push_back(point_json(point));
   Json json = {{"device", text_or_null(curve.device)}, {"peak", point_json(curve.peak)}, {"points", points}};
-  if (curve.per_batch) json["clock"] = "shared-tensors";
+  if (curve.clock != trace::SeriesClock::iterations) json["clock"] = name_of(curve.clock);
   return json;
 }
 
@@ -88,7 +88,7 @@ Json growth_json(const Growth& growth) {
   json["records_per_step"] = hundredths(growth.records_per_step);
   json["bytes"] = growth.bytes;
   json["steps_left"] = growth.steps_left ? Json(*growth.steps_left) : Json(nullptr);
-  json["clock"] = growth.per_batch ? "shared-tensors" : "iterations";
+  json["clock"] = name_of(growth.clock);
   json["parts"] = Json::array();
   for (const Growth::Part& part : growth.parts) {
     json["parts"].push_back({{"op", part.op},

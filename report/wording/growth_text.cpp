@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kParts = 6;
 constexpr std::size_t kNumberColumns = 9;
 
-std::string step_noun(const Growth& growth) {
-  return growth.per_batch ? "shared tensor" : "step";
-}
-
 std::string rate_text(double bytes) {
   return bytes_text(static_cast<std::uint64_t>(std::llround(bytes)));
 }
@@ -43,7 +39,7 @@ std::string container_of(const std::string& holder) {
 
 std::string growth_headline(const Finding& finding) {
   const Growth& growth = *finding.growth;
-  const std::string rate = rate_text(growth.bytes_per_step) + " more with every " + step_noun(growth);
+  const std::string rate = rate_text(growth.bytes_per_step) + " more with every " + std::string(step_of(growth.clock));
   if (growth.parts.empty()) {
     const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
     return whose + " grows: " + rate +
@@ -65,8 +61,11 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
       heading += ": `" + growth.holder + "`" + (growth.graph ? ", with its autograd graphs" : "");
     append_wrapped(lines, heading, 2, style, Paint::strong);
     lines.push_back("    " + painted(style, Paint::faint,
-                                     pad_left(growth.per_batch ? "each" : "a step", kNumberColumns) + "  " +
-                                         pad_left("at last", kNumberColumns) + "  tensors of"));
+                                     pad_left(growth.clock == trace::SeriesClock::shared_tensors
+                                                  ? "each"
+                                                  : "a " + std::string(step_of(growth.clock)),
+                                              kNumberColumns) +
+                                         "  " + pad_left("at last", kNumberColumns) + "  tensors of"));
     for (std::size_t i = 0; i < std::min(growth.parts.size(), kParts); ++i) {
       lines.push_back(part_line(growth.parts[i], style));
     }
@@ -77,14 +76,14 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
                       "  " + counted(growth.parts.size() - kParts, "more operator"));
     }
   }
-  std::string since = "Since " + step_noun(growth) + " " + std::to_string(growth.since) + ".";
+  std::string since = "Since " + std::string(step_of(growth.clock)) + " " + std::to_string(growth.since) + ".";
   if (growth.steps_left) {
     since += " At this rate " + (growth.device.empty() ? std::string("the host's memory") : growth.device) +
-             " is full in " + std::to_string(*growth.steps_left) + " more " + step_noun(growth) + "s.";
+             " is full in " + std::to_string(*growth.steps_left) + " more " + std::string(step_of(growth.clock)) + "s.";
   }
   if (growth.records_per_step > 0) {
     since += " The host's records of these tensors and of their graphs take another " +
-             rate_text(growth.records_per_step) + " a " + step_noun(growth) + ".";
+             rate_text(growth.records_per_step) + " a " + std::string(step_of(growth.clock)) + ".";
   }
   if (growth.bounded) since += " The deque drops its oldest entries when it is full.";
   append_wrapped(lines, since, 2, style);

@@ -262,6 +262,107 @@ def test_short_runs_that_only_begin_are_quiet(run_python, name):
     assert growth(run, ("warning", "note")) == []
 
 
+# An evaluation: no backward ends an iteration. {before} may train; {each} is what happens in each of its rounds.
+EVALUATION = """
+    import torch
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    rows = torch.utils.data.TensorDataset(torch.randn(6400, 32), torch.randint(0, 10, (6400,)))
+    loader = torch.utils.data.DataLoader(rows, 64)
+
+    def train():
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    @torch.no_grad()
+    def evaluate():
+        kept, right = [], 0
+        for x, y in loader:
+            out = model(x.cuda())
+            right += (out.argmax(-1).cpu() == y).sum().item()
+            {each}
+        return right
+
+    {before}
+    print(evaluate())
+    {after}
+"""
+
+
+def evaluation(before="pass", each="pass", after="pass"):
+    return EVALUATION.format(before=before, each=each, after=after)
+
+
+TAP = """seen = []
+    model[1].register_forward_hook(lambda module, args, out: seen.append(out))"""
+
+
+@pytest.mark.parametrize("before", [TAP, "train()\n    " + TAP], ids=["alone", "after a training"])
+def test_what_a_hook_collects_over_an_evaluation(run_python, before):
+    run = run_python(evaluation(before=before), sim=1)
+    [finding] = growth(run)
+    assert "out = model(x.cuda())" in finding["where"]["source"]
+    assert finding["growth"]["device"] == "cuda:0" and finding["growth"]["clock"] == "rounds"
+    assert finding["growth"]["holder"].startswith("seen[...]")
+    assert finding["growth"]["bytes_per_step"] == pytest.approx(64 * 512 * 4, rel=0.05)
+
+
+def test_the_few_bytes_that_an_evaluation_keeps_of_each_batch_are_a_note(run_python):
+    run = run_python(evaluation(each="kept.append(out.argmax(-1).cpu())"), sim=1)
+    assert growth(run) == []
+
+
+def test_what_an_evaluation_gives_back_before_the_next_training_is_no_growth(run_python):
+    run = run_python(evaluation(each="kept.append(model[:2](x.cuda()))", after="train()"), sim=1)
+    assert growth(run, ("warning", "note")) == []
+
+
+def test_many_moves_by_one_line_within_an_iteration_are_no_evaluation(run_python):
+    run = run_python(loop(each="parts = [torch.ones(1 << 14).cuda() for part in range(40)]", steps=60, pause=0), sim=1)
+    assert growth(run, ("warning", "note")) == []
+
+
+STEP_OUTPUTS = """
+    import torch
+    torch.manual_seed(0)
+    net = torch.nn.Linear(32, 10).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+    def training_step(x):
+        out = net(x)
+        loss = out.square().mean()
+        return {{"loss": loss, "log": {log}}}
+
+    outputs = []
+    for step in range(100):
+        result = training_step(torch.randn(64, 32, device="cuda"))
+        optimizer.zero_grad()
+        result["loss"].backward()
+        optimizer.step()
+        outputs.append(result)
+"""
+
+
+def test_outputs_of_steps_that_are_kept_with_a_graph_have_the_graph_as_the_cause(run_python):
+    log = '{"entropy": out.softmax(-1).log().mean(), "most": out.detach().max()}'
+    run = run_python(STEP_OUTPUTS.format(log=log), sim=1)
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] in ("outputs[...]['loss']", "outputs[...]['log']['entropy']")
+    assert finding["growth"]["graph"] is True
+    assert ".detach()" in finding["fix"]["text"]
+
+
+def test_codes_that_are_kept_detached_are_found_within_ninety_steps(run_python):
+    run = run_python(loop("codes = []", "codes.append(model[0](x).detach())", steps=90, pause=0), sim=1)
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] == "codes[...]" and finding["growth"]["graph"] is False
+    assert "model[0](x)" in finding["where"]["source"]
+
+
 def test_view_shows_growth_in_80_columns(run_python, devsan):
     run = run_python(loop("losses = []", "losses.append(loss)", "retain_graph=True"), sim=1)
     shown = subprocess.run([devsan, "view", run.out], capture_output=True, text=True).stdout

@@ -19,6 +19,10 @@ DeviceBytes device_bytes(DeviceKey device) noexcept;
 // second.
 void sample_memory(std::uint32_t step) noexcept;
 
+// To be called when this line moves data between the host and a device, or waits for one; as above. Where no backward
+// ends iterations, in an evaluation, how often one line does so counts its rounds.
+void note_round(trace::SiteId site) noexcept;
+
 // To be called once: a child that is forked while devices are in use has none of their memory.
 void watch_memory_over_forks() noexcept;
 

@@ -82,6 +82,8 @@ class Sites final : public LiveStorageVisitor {
     return true;
   }
 
+  bool has_any() const noexcept { return known_count_ != 0; }
+
   std::int64_t next_cost_factor() noexcept {
     ++censuses_;
     for (const EarlyCensuses& early : kEarly) {
@@ -90,9 +92,15 @@ class Sites final : public LiveStorageVisitor {
     return kCostFactor;
   }
 
-  void forget() noexcept {
-    sites_.fill({});
+  void forget_sites() noexcept {
+    for (const std::uint16_t place : known()) sites_[place] = {};
     known_count_ = 0;
+    last_node_ = trace::LineageId::none;
+    last_ = nullptr;
+  }
+
+  void start() noexcept {
+    forget_sites();
     censuses_ = 0;
     records_ = 0;
   }
@@ -189,10 +197,6 @@ class Sites final : public LiveStorageVisitor {
   Site* last_ = nullptr;
 };
 
-constinit Sites sites{};
-constinit std::uint64_t sites_epoch = 0;
-constinit std::int64_t next_census = 0;
-
 // Censuses paced by steps, and what they have cost. Any thread asks whether one is due; the one that looks adds them.
 struct PacedCensuses {
   std::atomic<std::uint32_t> next_step{0};
@@ -214,43 +218,85 @@ struct PacedCensuses {
     next_step.store(step + std::max(kLeastSteps, step / kShareOfSteps), std::memory_order_relaxed);
   }
 
+  void stop() noexcept { next_time.store(kNever, std::memory_order_relaxed); }
+
   void start() noexcept {
     begin = 0;
     cost = 0;
-    next_step.store(0, std::memory_order_relaxed);
     next_time.store(0, std::memory_order_relaxed);
+    start_at(0);
+  }
+
+  void start_at(std::uint32_t step) noexcept { next_step.store(step, std::memory_order_relaxed); }
+};
+
+// What the steps of one kind of clock have shown.
+struct Counted {
+  Sites sites;
+  PacedCensuses paced;
+  std::uint64_t epoch = 0;
+  std::int64_t next_census = 0;
+
+  // A forked child begins anew, with a trace of its own.
+  void start_in_this_process() noexcept {
+    const std::uint64_t here = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+    if (std::exchange(epoch, here) == here) return;
+    sites.start();
+    paced.start();
+    next_census = 0;
+  }
+
+  // What censuses may cost is counted over the whole process.
+  void start_at(std::uint32_t step) noexcept {
+    start_in_this_process();
+    sites.forget_sites();
+    paced.start_at(step);
+  }
+
+  bool may_look() const noexcept { return next_census != kNever; }
+
+  void give_up() noexcept {
+    next_census = kNever;
+    paced.stop();
+    runtime.recorder->add_notice("cannot read the sizes of tensors: findings about memory do not name what keeps it");
   }
 };
-constinit PacedCensuses paced{};
+
+constinit Counted by_steps{};
+constinit Counted by_rounds{};
+
+Counted& counted_by(trace::SeriesClock clock) noexcept {
+  return clock == trace::SeriesClock::rounds ? by_rounds : by_steps;
+}
 
 }  // namespace
 
-bool wants_census(std::uint32_t step, std::int64_t now) noexcept {
-  return paced.due(step, now);
+bool wants_census(std::uint32_t step, trace::SeriesClock clock, std::int64_t now) noexcept {
+  return clock != trace::SeriesClock::shared_tensors && counted_by(clock).paced.due(step, now);
 }
 
 void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noexcept {
   const std::int64_t begin = trace::clock_ns(CLOCK_MONOTONIC);
-  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (std::exchange(sites_epoch, epoch) != epoch) {
-    sites.forget();
-    paced.start();
-    next_census = 0;
-  }
-  const bool in_turn = begin >= next_census;
-  const bool by_steps = clock == trace::SeriesClock::iterations && paced.due(sample.step, begin);
-  if (!in_turn && !by_steps) return;
+  Counted& counted = counted_by(clock);
+  counted.start_in_this_process();
+  const bool in_turn = begin >= counted.next_census;
+  const bool paced = wants_census(sample.step, clock, begin);
+  if (!in_turn && !paced) return;
   const std::int64_t worked = trace::clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  if (!sites.take(sample, clock)) {
-    next_census = kNever;
-    paced.next_time.store(kNever, std::memory_order_relaxed);
-    runtime.recorder->add_notice("cannot read the sizes of tensors: findings about memory do not name what keeps it");
-    return;
-  }
+  if (!counted.sites.take(sample, clock)) return counted.give_up();
   const std::int64_t end = trace::clock_ns(CLOCK_MONOTONIC);
-  paced.looked_at(sample.step);
-  if (by_steps) paced.add(begin, trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked);
-  if (in_turn) next_census = end + std::max(kLeastInterval, sites.next_cost_factor() * (end - begin));
+  counted.paced.looked_at(sample.step);
+  if (paced) counted.paced.add(begin, trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked);
+  if (in_turn) counted.next_census = end + std::max(kLeastInterval, counted.sites.next_cost_factor() * (end - begin));
+}
+
+void begin_rounds() noexcept {
+  by_rounds.start_at(0);
+}
+
+void end_rounds(trace::MemorySample sample) noexcept {
+  by_rounds.start_in_this_process();
+  if (by_rounds.may_look() && by_rounds.sites.has_any()) by_rounds.sites.take(sample, trace::SeriesClock::rounds);
 }
 
 }  // namespace devsan::hooks
