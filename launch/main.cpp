@@ -20,6 +20,7 @@
 #include "launch/messages.h"
 #include "launch/reference.h"
 #include "launch/run.h"
+#include "report/diff_command.h"
 #include "report/view_command.h"
 
 namespace devsan::launch {
@@ -55,6 +56,7 @@ class CommandLine {
         "--version", [] { return std::string(kVersion) + "\n" + describe_hooks(); }, kVersionHelp);
     add_run();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
+    report::add_diff_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_build();
     add_lib();
     add_write_reference();

@@ -142,9 +142,13 @@ the status of the command.
 .B 1
 .BR "devsan view" :
 no trace could be read, or the report could not be written.
+.BR "devsan diff" :
+the second run has findings that the first has not.
 .TP
 .B 2
 The command line or the file of suppressions is wrong. Nothing was run.
+.BR "devsan diff" :
+a run could not be read.
 .TP
 .B 66
 .BR "devsan run" :
@@ -182,6 +186,7 @@ std::string man_page(const Reference& reference) {
       example("devsan run --sim 2 -- python train.py", "The same on a machine without a GPU, with two simulated ones");
   page += example("devsan run --fail-on error -- pytest tests", "Make a test run fail if devsan finds an error");
   page += example("devsan view devsan-out/RUN --json report.json", "Write the findings of a run as JSON");
+  page += example("devsan diff baseline.json devsan-out/RUN", "Find out whether a run has anything new");
   page += example("torchrun --logs-specs=devsan train.py", "Run devsan in the workers of torchrun");
   return page;
 }

@@ -6,22 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "report/command_output.h"
+
 namespace CLI {
 class App;
 }
 
 namespace devsan::report {
 
-enum class Colour { automatic, always, never };
+// A format that was asked for, and the file that it goes to: "" or "-" is the standard output.
+struct Output {
+  bool wanted = false;
+  std::string file;
+};
 
 struct ViewOptions {
   std::vector<std::filesystem::path> paths;
-  bool json = false;
-  std::string json_file;        // "" or "-" is the standard output
-  bool facts = false;           // instead of the report
-  std::string facts_file;       // as json_file
-  bool candidates = false;      // instead of the report
-  std::string candidates_file;  // as json_file
+  Output json;
+  Output facts;
+  Output candidates;
+  Output sarif;
+  Output markdown;
+  Output perfetto;
   bool notes = false;
   bool suppressed = false;
   bool memory = false;

@@ -7,7 +7,7 @@ LOG="$ROOT/build/setup.log"
 
 # What the Python of tests needs beside torch: pytest itself, and what its programs import.
 PYTHON_TEST_PACKAGES="pytest pytest-timeout pytest-xdist jsonschema expecttest ipython ipykernel nbclient nbformat
-  coverage debugpy uvicorn gunicorn cython hydra-core pyyaml"
+  coverage debugpy uvicorn gunicorn cython hydra-core pyyaml markdown-it-py"
 
 heading() { printf '\n== %s\n' "$*"; }
 note() { printf '   %s\n' "$*"; }

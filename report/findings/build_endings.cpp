@@ -139,6 +139,14 @@ std::string signal_name(int signal) {
   }
 }
 
+int signal_number(std::string_view name) {
+#define DEVSAN_SIGNAL(signal) \
+  if (name == #signal) return signal;
+#include "report/findings/signals.def"
+#undef DEVSAN_SIGNAL
+  return 0;
+}
+
 std::string ending_text(const Finding& finding) {
   const Ending& ending = finding.last_moments->ending;
   const std::string who = finding.rank ? "rank " + std::to_string(*finding.rank) : "pid " + std::to_string(finding.pid);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/model/finding.h"
@@ -35,6 +36,7 @@ std::vector<Finding> build_endings(const std::vector<Process>& processes);
 
 // "SIGKILL"; "signal 64" for one without a name.
 std::string signal_name(int signal);
+int signal_number(std::string_view name);  // 0 for one that is not known
 
 // "rank 3 was ended by SIGSEGV"
 std::string ending_text(const Finding& finding);

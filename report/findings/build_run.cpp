@@ -48,9 +48,12 @@ Process process_of(const trace::TraceFile& trace) {
   process.pid = header.pid;
   process.parent_pid = header.parent_pid;
   process.rank = trace.rank();
+  if (header.local_rank >= 0) process.local_rank = header.local_rank;
+  if (header.world_size >= 0) process.world_size = header.world_size;
   process.run = trace.run();
   process.host = trace.host();
   process.start_ns = header.start_time_ns;
+  process.ended_ns = header.end_time_ns;
   process.close = header.close_mark;
   process.optimizer_steps = header.optimizer_steps;
   process.lost_events = trace.lost_events();

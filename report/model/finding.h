@@ -252,6 +252,13 @@ struct LiveMemory {
   std::vector<Row> by_place;   // and kind
 };
 
+// What sets the ranks that had a finding apart from those that ran as far and had it not.
+struct Difference {
+  std::string what;   // "device of `self.bias`"
+  std::string here;   // of the ranks that had it: "cpu"
+  std::string there;  // of the others
+};
+
 struct Finding {
   std::string id;  // the same for findings that are equal, in any process and any run
   Kind kind = Kind::device_mismatch;
@@ -276,7 +283,9 @@ struct Finding {
   std::uint32_t step = 0;
   trace::Phase phase = trace::Phase::other;
   std::optional<int> rank;
-  std::vector<int> ranks;  // every rank that had it, ascending
+  std::vector<int> ranks;        // every rank that had it, ascending
+  std::vector<int> other_ranks;  // that ran as far and had it not, ascending
+  std::vector<Difference> differs;
   std::uint32_t pid = 0;
   std::uint32_t thread = 0;
   std::string thread_name;
@@ -335,10 +344,16 @@ struct Process {
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
   std::optional<int> rank;
-  std::string run;  // the name of the one it belongs to; empty where its trace says none
+  std::optional<int> local_rank;
+  std::optional<int> world_size;
+  std::optional<int> node;  // the machine, counted by the lowest rank on it; none outside a distributed run
+  int attempt = 0;          // how many processes had the rank before it in this run
+  std::string run;          // the name of the one it belongs to; empty where its trace says none
   std::string host;
   std::string command;
   std::int64_t start_ns = 0;
+  std::int64_t ended_ns = 0;        // 0: not known, as of a process that was killed
+  std::int64_t first_error_ns = 0;  // when its first error was recorded; 0: it had none
   trace::CloseMark close = trace::CloseMark::open;
   std::optional<bool> ended;     // whether it is gone; none where that cannot be told from here
   std::optional<Ending> ending;  // none where nobody was told

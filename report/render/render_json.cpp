@@ -136,6 +136,8 @@ Json silence_json(const Silence& silence) {
   return json;
 }
 
+}  // namespace
+
 Json finding_json(const Finding& finding) {
   Json json = {{"id", finding.id},
                {"kind", name_of(finding.kind)},
@@ -173,6 +175,8 @@ Json finding_json(const Finding& finding) {
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;
 }
+
+namespace {
 
 Json thread_json(const Thread& thread) {
   Json last = Json::array();

@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 // null for an empty text.
 Json text_or_null(std::string_view text);
 
+Json finding_json(const Finding& finding);
 Json ending_json(const Ending& ending);
 Json growth_json(const Growth& growth);
 Json live_memory_json(const LiveMemory& live);

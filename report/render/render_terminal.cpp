@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "report/findings/build_endings.h"
 #include "report/model/frames.h"
-#include "report/model/operands.h"
 #include "report/render/ending_lines.h"
+#include "report/render/headline.h"
 #include "report/render/memory_table.h"
 #include "report/render/source_excerpt.h"
 #include "report/render/summary.h"
@@ -14,7 +13,6 @@
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
 #include "report/wording/growth_text.h"
-#include "report/wording/host_access_text.h"
 #include "report/wording/live_memory_text.h"
 #include "report/wording/traffic_text.h"
 
@@ -128,35 +126,6 @@ Lines native_lines(const Finding& finding, const Style& style) {
                     cut_middle(symbol, style.width - 30));
   }
   return lines;
-}
-
-std::string headline(const Finding& finding) {
-  const auto devices = devices_of(finding.operands);
-  if (finding.traffic) return traffic_headline(finding);
-  if (finding.last_moments) return ending_text(finding);
-  if (finding.growth) return growth_headline(finding);
-  if (finding.live) return live_memory_headline(finding);
-  if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
-  if (finding.op.empty()) return std::string(meaning_of(finding.kind));
-  if (devices.size() < 2) return finding.op + " met operands on different devices";
-  std::string text = finding.op + " met operands on ";
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == devices.size() ? " and " : ", ") + devices[i];
-  }
-  return text;
-}
-
-std::string silence_text(const Silence& silence) {
-  switch (silence.by) {
-    case Silence::By::allowed:
-      return "the program allows it (devsan.allow)";
-    case Silence::By::expected:
-      return "the program expects it (devsan.expect)";
-    case Silence::By::suppression:
-      break;
-  }
-  const std::string place = "suppressed by " + silence.file + ":" + std::to_string(silence.line);
-  return silence.reason.empty() ? place : place + ": " + silence.reason;
 }
 
 // What is hidden, and the option that shows it.

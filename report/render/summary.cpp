@@ -149,7 +149,10 @@ std::string view_argument(const Report& report) {
   return together && first.has_parent_path() ? first.parent_path().string() : first.string();
 }
 
-void append_finding(Lines& lines, const Finding& finding, const Style& style) {
+}  // namespace
+
+std::vector<std::string> finding_in_short(const Finding& finding, const Style& style) {
+  Lines lines;
   const Paint paint = finding.severity == Severity::error ? Paint::error : Paint::warning;
   const std::string label = std::string(name_of(finding.severity)) + "[" + std::string(name_of(finding.kind)) + "]";
   lines.push_back("  " + painted(style, paint, label) + " " +
@@ -168,9 +171,8 @@ void append_finding(Lines& lines, const Finding& finding, const Style& style) {
                                style.width - 11));
   }
   for (std::string& line : circumstances(finding, 4, style)) lines.push_back(std::move(line));
+  return lines;
 }
-
-}  // namespace
 
 bool has_something_to_tell(const Report& report) {
   return count_of(report, Severity::error) + count_of(report, Severity::warning) > 0 || !report.damage.empty() ||
@@ -195,7 +197,7 @@ std::string summary(const Report& report, const Style& style) {
   for (const Finding& finding : report.findings) {
     if (finding.severity == Severity::note || ++loud > kShownFindings) continue;
     lines.emplace_back();
-    append_finding(lines, finding, style);
+    for (std::string& line : finding_in_short(finding, style)) lines.push_back(std::move(line));
     ++shown;
   }
   if (loud > shown) lines.push_back("  … and " + counted(loud - shown, "more finding"));

@@ -17,6 +17,9 @@ bool has_something_to_tell(const Report& report);
 // it is one line that says so.
 std::string summary(const Report& report, const Style& style);
 
+// A finding in a few lines: what, where, which operand, where to change it.
+std::vector<std::string> finding_in_short(const Finding& finding, const Style& style);
+
 // One line on the verdict; then notices, processes that ended oddly, unused suppressions, damage.
 std::vector<std::string> closing_lines(const Report& report, const Style& style);
 

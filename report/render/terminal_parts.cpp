@@ -6,6 +6,7 @@
 
 #include "report/model/operands.h"
 #include "report/model/statement_lines.h"
+#include "report/render/headline.h"
 #include "report/render/source_excerpt.h"
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
@@ -113,15 +114,6 @@ Lines operand_lines(const Finding& finding, const Style& style) {
   return lines;
 }
 
-namespace {
-
-std::string_view heading_of(const RootCause& cause) {
-  if (!cause.confidence) return "Cause";
-  return *cause.confidence == Confidence::likely ? "Likely cause" : "Possible cause";
-}
-
-}  // namespace
-
 Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style) {
   Lines lines;
   const auto heading = [&](std::string_view word, Paint paint, const std::string& file, int line) {
@@ -137,7 +129,7 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   };
   const auto& cause = finding.root_cause;
   if (cause) {
-    heading(heading_of(*cause), Paint::strong, cause->file, cause->line);
+    heading(cause_title(*cause), Paint::strong, cause->file, cause->line);
     source(cause->file, cause->line);
     append_wrapped(lines, cause->why, 4, style);
   }
@@ -168,7 +160,7 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   return lines;
 }
 
-Lines circumstances(const Finding& finding, std::size_t indent, const Style& style) {
+std::vector<std::string> circumstance_parts(const Finding& finding) {
   std::vector<std::string> parts;
   if (finding.ranks.size() > 1) {
     parts.push_back("ranks " + ranges_of(finding.ranks));
@@ -180,6 +172,11 @@ Lines circumstances(const Finding& finding, std::size_t indent, const Style& sty
   if (!finding.thread_name.empty()) parts.push_back("thread " + printable(finding.thread_name));
   parts.push_back("pid " + std::to_string(finding.pid));
   parts.push_back(finding.count == 1 ? "once" : counted(finding.count, "time"));
+  return parts;
+}
+
+Lines circumstances(const Finding& finding, std::size_t indent, const Style& style) {
+  const std::vector<std::string> parts = circumstance_parts(finding);
   std::vector<std::string> texts;
   for (const std::string& part : parts) {
     const bool fits = !texts.empty() && indent + columns_of(texts.back() + kDot + part) <= style.width;

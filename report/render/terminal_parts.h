@@ -21,6 +21,9 @@ Lines lineage_lines(const Finding& finding, const Style& style);
 // The root cause with its line, and the change to make.
 Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style);
 
+// "rank 0", "step 17", "optimizer", "thread MainThread", "pid 4242", "once"
+std::vector<std::string> circumstance_parts(const Finding& finding);
+
 // "rank 0 · step 17 · optimizer · thread MainThread · pid 4242 · once", broken between these only where that is
 // possible.
 Lines circumstances(const Finding& finding, std::size_t indent, const Style& style);

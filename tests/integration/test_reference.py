@@ -9,7 +9,7 @@ import pytest
 
 from terminal import Terminal
 
-COMMANDS = ["run", "view", "build", "lib"]
+COMMANDS = ["run", "view", "diff", "build", "lib"]
 FILES = {
     "man": "man/man1/devsan.1",
     "bash": "bash-completion/completions/devsan",

@@ -1,0 +1,70 @@
+#include "report/render/perfetto_events.h"
+
+#include <algorithm>
+
+namespace devsan::report {
+
+double PerfettoEvents::microseconds(std::int64_t time_ns) const {
+  return static_cast<double>(std::max<std::int64_t>(0, time_ns - origin_ns_)) / 1000;
+}
+
+Json PerfettoEvents::event(const char* phase, Track track, const std::string& name) const {
+  return {{"ph", phase}, {"pid", track.process + 1}, {"tid", track.thread}, {"name", name}};
+}
+
+void PerfettoEvents::add(const Json& event) {
+  events_ += events_.empty() ? "" : ",\n";
+  events_ += event.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void PerfettoEvents::name_process(std::size_t process, const std::string& name, std::int64_t order) {
+  Json named = event("M", {process, 0}, "process_name");
+  named["args"] = {{"name", name}};
+  add(named);
+  Json sorted = event("M", {process, 0}, "process_sort_index");
+  sorted["args"] = {{"sort_index", order}};
+  add(sorted);
+}
+
+void PerfettoEvents::name_thread(Track track, const std::string& name, int order) {
+  Json named = event("M", track, "thread_name");
+  named["args"] = {{"name", name}};
+  add(named);
+  Json sorted = event("M", track, "thread_sort_index");
+  sorted["args"] = {{"sort_index", order}};
+  add(sorted);
+}
+
+void PerfettoEvents::slice(Track track, const std::string& name, std::int64_t begin_ns, std::int64_t end_ns,
+                           Json args) {
+  Json one = event("X", track, name);
+  one["ts"] = microseconds(begin_ns);
+  one["dur"] = std::max(0.0, microseconds(end_ns) - microseconds(begin_ns));
+  one["args"] = std::move(args);
+  add(one);
+}
+
+void PerfettoEvents::mark(Track track, const std::string& name, const std::string& category, std::int64_t time_ns,
+                          Json args) {
+  Json one = event("i", track, name);
+  one["cat"] = category;
+  one["ts"] = microseconds(time_ns);
+  one["s"] = "t";
+  one["args"] = std::move(args);
+  add(one);
+}
+
+void PerfettoEvents::counter(std::size_t process, const std::string& name, std::int64_t time_ns, Json values) {
+  Json one = event("C", {process, 0}, name);
+  one["ts"] = microseconds(time_ns);
+  one["args"] = std::move(values);
+  add(one);
+}
+
+std::string PerfettoEvents::take(const Json& about) {
+  std::string text = "{\"displayTimeUnit\": \"ms\",\n\"otherData\": ";
+  text += about.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text + ",\n\"traceEvents\": [\n" + events_ + "\n]}\n";
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,39 @@
+// Events of the Chrome trace format, written one after the other.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/render/render_json_parts.h"
+
+namespace devsan::report {
+
+// A process of the trace and a thread in it. Pids of several hosts may be equal: these are devsan's own numbers.
+struct Track {
+  std::size_t process = 0;
+  std::uint64_t thread = 0;
+};
+
+class PerfettoEvents {
+ public:
+  // Times are told from there.
+  explicit PerfettoEvents(std::int64_t origin_ns) : origin_ns_(origin_ns) {}
+
+  void name_process(std::size_t process, const std::string& name, std::int64_t order);
+  void name_thread(Track track, const std::string& name, int order);
+  void slice(Track track, const std::string& name, std::int64_t begin_ns, std::int64_t end_ns, Json args);
+  void mark(Track track, const std::string& name, const std::string& category, std::int64_t time_ns, Json args);
+  void counter(std::size_t process, const std::string& name, std::int64_t time_ns, Json values);
+  std::string take(const Json& about);
+
+ private:
+  double microseconds(std::int64_t time_ns) const;
+  Json event(const char* phase, Track track, const std::string& name) const;
+  void add(const Json& event);
+
+  std::int64_t origin_ns_;
+  std::string events_;
+};
+
+}  // namespace devsan::report

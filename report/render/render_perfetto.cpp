@@ -1,0 +1,182 @@
+#include "report/render/render_perfetto.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "report/model/frames.h"
+#include "report/render/headline.h"
+#include "report/render/perfetto_events.h"
+
+namespace devsan::report {
+namespace {
+
+// Threads of the kernel have no such numbers.
+constexpr std::uint64_t kStepTrack = 2'000'000'001;
+constexpr std::uint64_t kCallTrack = 2'000'000'002;
+constexpr std::int64_t kWidestOperator = 10'000;  // nanoseconds
+constexpr std::int64_t kUnplaced = 1'000'000;     // room for operators of a step whose end is not known
+
+std::string track_name(const Process& process, bool several_hosts) {
+  std::string name = process.rank ? "rank " + std::to_string(*process.rank) : "process";
+  name += " · pid " + std::to_string(process.pid);
+  return several_hosts && !process.host.empty() ? name + " · " + process.host : name;
+}
+
+std::string place_of_frame(const Frame& frame) {
+  return frame.file.empty() ? "" : frame.file + ":" + std::to_string(frame.line);
+}
+
+// When the steps of a process began, as far as its samples of memory tell.
+class StepTimes {
+ public:
+  explicit StepTimes(const Process& process) : start_ns_(process.start_ns), end_ns_(process.ended_ns) {
+    for (const MemoryCurve& curve : process.memory) {
+      if (curve.per_batch) continue;
+      for (const MemoryPoint& point : curve.points) {
+        const auto [known, is_new] = begins_.emplace(point.step, point.time_ns);
+        if (!is_new) known->second = std::min(known->second, point.time_ns);
+        end_ns_ = std::max(end_ns_, point.time_ns);
+      }
+    }
+  }
+
+  const std::map<std::uint32_t, std::int64_t>& begins() const { return begins_; }
+  std::int64_t end_ns() const { return end_ns_; }
+
+  struct Window {
+    std::int64_t begin_ns = 0;
+    std::int64_t end_ns = 0;
+  };
+  Window window(std::uint32_t step) const {
+    const auto after = begins_.upper_bound(step);
+    const std::int64_t begin = after == begins_.begin() ? start_ns_ : std::prev(after)->second;
+    const std::int64_t end = after == begins_.end() ? end_ns_ : after->second;
+    return {begin, end > begin ? end : begin + kUnplaced};
+  }
+
+ private:
+  std::int64_t start_ns_;
+  std::int64_t end_ns_;
+  std::map<std::uint32_t, std::int64_t> begins_;
+};
+
+class PerfettoRenderer {
+ public:
+  explicit PerfettoRenderer(const Report& report) : report_(report), events_(origin_of(report)) {}
+
+  std::string render() {
+    for (std::size_t i = 0; i < report_.run.processes.size(); ++i) add_process(i);
+    for (const Finding& finding : report_.findings) add_finding(finding);
+    Json about = {{"tool", "devsan"},
+                  {"run", text_or_null(report_.run.id)},
+                  {"command", text_or_null(report_.run.command)},
+                  {"origin", text_or_null(iso_time(origin_of(report_)))},
+                  {"operators", "The order and the step of operators are as recorded; their times are not known."}};
+    return events_.take(about);
+  }
+
+ private:
+  static std::int64_t origin_of(const Report& report) { return report.run.start_ns; }
+
+  void add_process(std::size_t index) {
+    const Process& process = report_.run.processes[index];
+    const std::int64_t order = process.rank ? *process.rank : -1;
+    events_.name_process(index, track_name(process, report_.run.hosts.size() > 1), order);
+    const StepTimes times(process);
+    add_steps(index, times);
+    for (std::size_t i = 0; i < process.threads.size(); ++i) {
+      add_operators({index, process.threads[i].tid}, process.threads[i], static_cast<int>(i) + 2, times);
+    }
+    add_memory_counters(index, process);
+    add_calls(index, process);
+  }
+
+  // Samples may lie several steps apart.
+  void add_steps(std::size_t index, const StepTimes& times) {
+    if (times.begins().empty()) return;
+    const Track track{index, kStepTrack};
+    events_.name_thread(track, "steps", 1);
+    for (auto step = times.begins().begin(); step != times.begins().end(); ++step) {
+      const auto next = std::next(step);
+      const bool is_last = next == times.begins().end();
+      const std::uint32_t last = is_last ? step->first : next->first - 1;
+      std::string name = "step " + std::to_string(step->first);
+      if (last > step->first) name = "steps " + std::to_string(step->first) + "-" + std::to_string(last);
+      events_.slice(track, name, step->second, is_last ? times.end_ns() : next->second, {{"step", step->first}});
+    }
+  }
+
+  void add_operators(Track track, const Thread& thread, int order, const StepTimes& times) {
+    const std::string name = thread.name.empty() ? "thread " + std::to_string(thread.tid) : thread.name;
+    events_.name_thread(track, name, order);
+    std::int64_t limit = std::numeric_limits<std::int64_t>::max();
+    for (auto newest = thread.last.begin(); newest != thread.last.end();) {
+      const std::uint32_t step = newest->step;
+      const auto older =
+          std::find_if(newest, thread.last.end(), [&](const LastOperator& op) { return op.step != step; });
+      const auto count = std::distance(newest, older);
+      const StepTimes::Window window = times.window(step);
+      const std::int64_t width =
+          std::clamp<std::int64_t>((window.end_ns - window.begin_ns) / count, 1, kWidestOperator);
+      std::int64_t end = std::min(window.end_ns, limit);
+      for (; newest != older; ++newest, end -= width) {
+        events_.slice(track, newest->op, end - width, end,
+                      {{"step", step},
+                       {"at", text_or_null(place_of_frame(newest->at))},
+                       {"function", text_or_null(newest->at.function)}});
+      }
+      limit = end;
+    }
+  }
+
+  void add_memory_counters(std::size_t index, const Process& process) {
+    for (const MemoryCurve& curve : process.memory) {
+      const std::string name = (curve.device.empty() ? std::string("host") : curve.device) + " memory";
+      for (const MemoryPoint& point : curve.points) {
+        events_.counter(index, name, point.time_ns, {{"used", point.used}, {"held", point.held}});
+      }
+    }
+  }
+
+  void add_calls(std::size_t index, const Process& process) {
+    if (process.last_device_calls.empty()) return;
+    const Track track{index, kCallTrack};
+    events_.name_thread(track, "CUDA calls", 1000);
+    for (auto call = process.last_device_calls.rbegin(); call != process.last_device_calls.rend(); ++call) {
+      events_.mark(track, call->call, "cuda", call->time_ns,
+                   {{"device", text_or_null(call->device)},
+                    {"bytes", call->bytes},
+                    {"stream", call->stream},
+                    {"thread", call->thread},
+                    {"step", call->step}});
+    }
+  }
+
+  void add_finding(const Finding& finding) {
+    const auto process = std::ranges::find_if(
+        report_.run.processes, [&](const Process& one) { return one.pid == finding.pid && one.rank == finding.rank; });
+    if (process == report_.run.processes.end()) return;
+    const auto index = static_cast<std::size_t>(process - report_.run.processes.begin());
+    const std::int64_t time = finding.time_ns > 0 ? finding.time_ns : StepTimes(*process).end_ns();
+    Json args = {{"id", finding.id}, {"severity", name_of(finding.severity)}, {"what", headline(finding)}};
+    if (finding.where) args["at"] = place_of_frame(*finding.where);
+    if (finding.root_cause) args["cause"] = finding.root_cause->file + ":" + std::to_string(finding.root_cause->line);
+    if (finding.fix) args["change"] = finding.fix->text;
+    args["ranks"] = finding.ranks;
+    args["count"] = finding.count;
+    args["step"] = finding.step;
+    events_.mark({index, finding.thread}, std::string(name_of(finding.kind)), "finding", time, std::move(args));
+  }
+
+  const Report& report_;
+  PerfettoEvents events_;
+};
+
+}  // namespace
+
+std::string render_perfetto(const Report& report) {
+  return PerfettoRenderer(report).render();
+}
+
+}  // namespace devsan::report
