@@ -1,8 +1,9 @@
-# The header-only libraries that devsan uses, as interface targets: devsan_cli (CLI11), devsan_json (nlohmann-json) and
-# devsan_log (spdlog with fmt). Installed ones are taken; where there are none, pinned releases are fetched. Of spdlog and
+# The header-only libraries that devsan uses, as interface targets: devsan_cli (CLI11), devsan_json (nlohmann-json),
+# devsan_toml (toml++) and devsan_log (spdlog with fmt). Installed ones are taken; where there are none, pinned releases are fetched. Of spdlog and
 # fmt the headers alone are used: the program then needs no library that the machine it is copied to may lack.
 include(FetchContent)
-set(DEVSAN_HEADERS "" CACHE PATH "Directory with CLI/, nlohmann/, spdlog/ and fmt/; nothing else is then looked for")
+set(DEVSAN_HEADERS "" CACHE PATH
+    "Directory with CLI/, nlohmann/, toml++/, spdlog/, fmt/ and yaml.h; nothing else is then looked for")
 
 # devsan_headers(TARGET PACKAGE REPOSITORY COMMIT INCLUDE): the headers are taken from DEVSAN_HEADERS, or from the
 # installed PACKAGE, or from INCLUDE in the fetched repository.
@@ -16,7 +17,7 @@ function(devsan_headers target package repository commit include)
   endif()
   find_package(${package} QUIET)
   if(${package}_FOUND)
-    # The namespace is that of the package in all four.
+    # The namespace is that of the package in all of them.
     foreach(imported ${package}::${package} ${package}::${package}_header_only)
       if(TARGET ${imported})
         target_include_directories(${target} SYSTEM INTERFACE $<TARGET_PROPERTY:${imported},INTERFACE_INCLUDE_DIRECTORIES>)
@@ -37,6 +38,7 @@ endfunction()
 # The releases that Debian 12 has.
 devsan_headers(devsan_cli CLI11 CLIUtils/CLI11 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 include)
 devsan_headers(devsan_json nlohmann_json nlohmann/json bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d include)
+devsan_headers(devsan_toml tomlplusplus marzer/tomlplusplus c635f218c0aefc801d9748841930365e54fe3089 include)
 devsan_headers(devsan_log spdlog gabime/spdlog 76fb40d95455f249bd70824ecfcae7a8f0930fa3 include)
 devsan_headers(devsan_log fmt fmtlib/fmt a33701196adfad74917046096bf5a2aa0ab0bb50 include)
 target_compile_definitions(devsan_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
@@ -75,3 +77,30 @@ target_compile_definitions(devsan_tree_sitter PRIVATE _POSIX_C_SOURCE=200112L _D
 # Parsing is quick in every build; the tables of the grammar are no faster when optimized further.
 target_compile_options(devsan_tree_sitter PRIVATE -w -O1)
 set_target_properties(devsan_tree_sitter PROPERTIES C_STANDARD 11 UNITY_BUILD OFF)
+
+# devsan_yaml: libyaml, linked statically, so that the program needs no library of that name. Its archive needs nothing of
+# glibc that a glibc of 2018 lacks. Where none is installed, the same release (0.2.5) is fetched and compiled.
+find_library(DEVSAN_YAML_ARCHIVE NAMES libyaml.a)
+find_path(DEVSAN_YAML_INCLUDE_DIR yaml.h HINTS ${DEVSAN_HEADERS})
+if(DEVSAN_YAML_ARCHIVE AND DEVSAN_YAML_INCLUDE_DIR)
+  add_library(devsan_yaml INTERFACE)
+  target_link_libraries(devsan_yaml INTERFACE ${DEVSAN_YAML_ARCHIVE})
+  if(NOT DEVSAN_YAML_INCLUDE_DIR STREQUAL "/usr/include")
+    target_include_directories(devsan_yaml SYSTEM INTERFACE ${DEVSAN_YAML_INCLUDE_DIR})
+  endif()
+else()
+  message(STATUS "libyaml is not installed: fetching it")
+  FetchContent_Declare(libyaml GIT_REPOSITORY https://github.com/yaml/libyaml
+                       GIT_TAG 2c891fc7a770e8ba2fec34fc6b545c672beb37e6)
+  FetchContent_GetProperties(libyaml)
+  if(NOT libyaml_POPULATED)
+    FetchContent_Populate(libyaml)
+  endif()
+  file(GLOB libyaml_sources ${libyaml_SOURCE_DIR}/src/*.c)
+  add_library(devsan_yaml STATIC ${libyaml_sources})
+  target_include_directories(devsan_yaml SYSTEM PUBLIC ${libyaml_SOURCE_DIR}/include)
+  target_compile_definitions(devsan_yaml PRIVATE YAML_VERSION_MAJOR=0 YAML_VERSION_MINOR=2 YAML_VERSION_PATCH=5
+                                                 YAML_VERSION_STRING="0.2.5")
+  target_compile_options(devsan_yaml PRIVATE -w)
+  set_target_properties(devsan_yaml PROPERTIES UNITY_BUILD OFF)
+endif()

@@ -1,14 +1,10 @@
-// What stands on devsan's command line, and how it is told when something is wrong with it.
+// How the words of `devsan run` are told from those of the user's command.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace devsan::launch {
-
-// The nearest of `known` when it is so near that `text` is likely a slip of it; else empty.
-std::string nearest(std::string_view text, const std::vector<std::string>& known);
 
 // Words of `devsan run` cut where the user's command begins: after the first `--`, or at the first word that is neither
 // an option nor the value of one. `takes_value` says of an option's name whether the next word is its value.

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "devsan_version.h"
+#include "doctor/near_miss.h"
 #include "launch/build.h"
 #include "launch/command_line.h"
+#include "launch/doctor_command.h"
 #include "launch/fail_on.h"
 #include "launch/help.h"
 #include "launch/hooks.h"
@@ -57,6 +59,7 @@ class CommandLine {
     add_run();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     report::add_diff_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
+    add_doctor();
     add_build();
     add_lib();
     add_write_reference();
@@ -107,6 +110,13 @@ class CommandLine {
     run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
     run_->add_flag("--quiet", request_.flags.quiet, flag_help("quiet"));
     run_->footer("The exit status is that of the command, 128 + N if signal N ended it, and 127 if it was not found.");
+  }
+
+  void add_doctor() {
+    CLI::App* command =
+        add_command("doctor", "Check driver, torch, packages, limits and configs before a run",
+                    [this] { return doctor_command(doctor_, DEVSAN_VERSION); });
+    add_doctor_options(*command, doctor_);
   }
 
   void add_build() {
@@ -188,7 +198,7 @@ class CommandLine {
     } else if (chosen.empty()) {
       for (const CLI::App* command : shown_commands(app_)) known.push_back(command->get_name());
     }
-    const std::string guess = nearest(word.substr(0, word.find('=')), known);
+    const std::string guess = doctor::nearest(word.substr(0, word.find('=')), known);
     const std::string what = is_option ? "option " : (chosen.empty() ? "command " : "argument ");
     return prefix_of_chosen() + "unknown " + what + word + (guess.empty() ? "" : "; did you mean " + guess + "?");
   }
@@ -200,6 +210,7 @@ class CommandLine {
   RunRequest request_;
   std::optional<std::string> fail_on_;
   BuildFlags build_flags_;
+  DoctorRequest doctor_;
 };
 
 int guarded(int count, char** words) {

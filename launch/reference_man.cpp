@@ -144,6 +144,8 @@ the status of the command.
 no trace could be read, or the report could not be written.
 .BR "devsan diff" :
 the second run has findings that the first has not.
+.BR "devsan doctor" :
+an error was found.
 .TP
 .B 2
 The command line or the file of suppressions is wrong. Nothing was run.
@@ -187,6 +189,7 @@ std::string man_page(const Reference& reference) {
   page += example("devsan run --fail-on error -- pytest tests", "Make a test run fail if devsan finds an error");
   page += example("devsan view devsan-out/RUN --json report.json", "Write the findings of a run as JSON");
   page += example("devsan diff baseline.json devsan-out/RUN", "Find out whether a run has anything new");
+  page += example("devsan doctor --deepspeed ds_config.json --params 7B", "Check a machine and a config before a run");
   page += example("torchrun --logs-specs=devsan train.py", "Run devsan in the workers of torchrun");
   return page;
 }

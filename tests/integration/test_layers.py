@@ -55,6 +55,7 @@ def test_what_is_prebuilt_includes_no_header_of_torch():
     ("trace", {"trace"}),
     ("preload", {"preload", "trace"}),
     ("sim", {"sim", "preload", "trace"}),
+    ("doctor", {"preload", "doctor", *(f"doctor/{path.name}" for path in (ROOT / "doctor").iterdir() if path.is_dir())}),
     ("hooks/torch_bridge", {"hooks/torch_bridge", "preload", "trace"} | {f"hooks/inprocess/{room}" for room in ROOMS}),
 ])
 def test_libraries_include_only_what_is_before_them_on_the_path_of_the_data(folder, allowed):

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-using devsan::launch::nearest;
 using devsan::launch::RunWords;
 using devsan::launch::split_run_words;
 
@@ -43,13 +42,4 @@ TEST_CASE("an option that lacks its value does not swallow the --") {
 TEST_CASE("no command at all is an empty one") {
   CHECK(split({}).command.empty());
   CHECK(split({"--quiet", "--"}).command.empty());
-}
-
-TEST_CASE("a slip of the finger finds the word that was meant") {
-  const Words known = {"--out", "--quiet", "--sim", "--sim-memory"};
-  CHECK(nearest("--quite", known) == "--quiet");
-  CHECK(nearest("--sim-memry", known) == "--sim-memory");
-  CHECK(nearest("--verbose", known).empty());
-  CHECK(nearest("", known).empty());
-  CHECK(nearest("biuld", {"build", "run"}) == "build");
 }

@@ -1,8 +1,9 @@
-#include "launch/command_line.h"
+#include "doctor/near_miss.h"
 
 #include <algorithm>
+#include <cstddef>
 
-namespace devsan::launch {
+namespace devsan::doctor {
 namespace {
 
 // Letters left out, put in, replaced or swapped with their neighbour.
@@ -39,4 +40,4 @@ std::string nearest(std::string_view text, const std::vector<std::string>& known
   return best;
 }
 
-}  // namespace devsan::launch
+}  // namespace devsan::doctor

@@ -1,0 +1,303 @@
+// accelerate's config, and whether it agrees with DeepSpeed's.
+#include <algorithm>
+
+#include "doctor/checks/checks.h"
+#include "doctor/config/deepspeed.h"
+#include "doctor/config/known_keys.h"
+#include "doctor/near_miss.h"
+#include "doctor/text.h"
+
+namespace devsan::doctor {
+namespace {
+
+constexpr char kLaunchPage[] = "https://huggingface.co/docs/accelerate/basic_tutorials/launch";
+constexpr char kDeepSpeedPage[] = "https://huggingface.co/docs/accelerate/usage_guides/deepspeed";
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string text_at(const Json& config, std::string_view path) {
+  const Json* value = find_value(config, path);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+class AccelerateChecker {
+ public:
+  AccelerateChecker(const Facts& facts, Diagnosis& diagnosis)
+      : facts_(facts), document_(*facts.accelerate), config_(document_.value), diagnosis_(diagnosis) {}
+
+  void check_keys() {
+    const KnownKeys& known = known_keys();
+    const bool sagemaker = text_at(config_, "compute_environment") == "AMAZON_SAGEMAKER";
+    check_section("", sagemaker ? known.accelerate_sagemaker : known.accelerate_keys, Level::error);
+    check_section("deepspeed_config", known.accelerate_deepspeed, Level::warning);
+    std::vector<std::string> fsdp = known.accelerate_fsdp;
+    for (const std::string& name : known.accelerate_fsdp) fsdp.push_back(name.substr(name.find('_') + 1));
+    check_section("fsdp_config", fsdp, Level::warning);
+    if (!diagnosis_.has(Check::accelerate_keys)) {
+      diagnosis_.ok(Check::accelerate_keys,
+                    "accelerate " + known.accelerate + " knows every key of " + document_.name + ".", kLaunchPage);
+    }
+  }
+
+  void check_values() {
+    check_type();
+    check_precision();
+    check_processes();
+    check_gpu_ids();
+    check_config_file();
+    check_offload();
+    if (!diagnosis_.has(Check::accelerate_values)) {
+      diagnosis_.ok(Check::accelerate_values, "The values of " + document_.name + " fit each other.", kLaunchPage);
+    }
+  }
+
+ private:
+  void tell(Check check, Level level, std::string found, std::string means, std::string cure, std::string source) {
+    diagnosis_.add({check, level, std::move(found), std::move(means), std::move(cure), std::move(source)});
+  }
+  void tell_value(Level level, std::string found, std::string means, std::string cure, std::string_view key) {
+    tell(Check::accelerate_values, level, std::move(found), std::move(means), std::move(cure),
+         document_.name + ": " + std::string(key));
+  }
+
+  void check_section(const std::string& path, const std::vector<std::string>& names, Level level) {
+    const Json* section = path.empty() ? &config_ : find_value(config_, path);
+    if (section == nullptr || !section->is_object()) return;
+    for (const auto& [key, value] : section->items()) {
+      if (has_word(names, key)) continue;
+      const std::string whole = path.empty() ? key : path + "." + key;
+      const std::string guess = nearest(key, names);
+      tell(Check::accelerate_keys, level, whole + " is no key that accelerate knows.",
+           level == Level::error ? "accelerate launch stops: the config has unknown keys."
+                                 : "accelerate passes it over without a word.",
+           guess.empty() ? "Take it out, or update accelerate." : "Did you mean " + guess + "?",
+           document_.name + ": " + whole);
+    }
+  }
+
+  void check_type() {
+    const Json* type = find_value(config_, "distributed_type");
+    if (type == nullptr) {
+      tell_value(Level::error, "There is no distributed_type.", "accelerate launch stops without one.",
+                 "Add it: NO, MULTI_GPU, DEEPSPEED or FSDP.", "distributed_type");
+    } else if (type->is_boolean() && !type->get<bool>()) {
+      return;  // NO without quotes, which works all the same
+    } else if (!type->is_string()) {
+      tell_value(Level::error, "distributed_type is " + shown(*type) + ".", "accelerate refuses it.",
+                 "Use one of its words.", "distributed_type");
+    } else if (!has_word(known_keys().distributed_types, type->get<std::string>()) &&
+               text_at(config_, "compute_environment") != "AMAZON_SAGEMAKER") {
+      const std::string guess = nearest(type->get<std::string>(), known_keys().distributed_types);
+      tell_value(
+          Level::error, "distributed_type is " + shown(*type) + ".", "accelerate refuses it.",
+          guess.empty() ? "Use one of " + listed(known_keys().distributed_types) + "." : "Did you mean " + guess + "?",
+          "distributed_type");
+    }
+    check_sections_of_type();
+  }
+
+  bool has_section(std::string_view name) const {
+    const Json* section = find_value(config_, name);
+    return section != nullptr && section->is_object() && !section->empty();
+  }
+
+  void check_sections_of_type() {
+    const std::string type = text_at(config_, "distributed_type");
+    for (const auto& [section, wanted] : {std::pair("deepspeed_config", "DEEPSPEED"), {"fsdp_config", "FSDP"}}) {
+      if (!has_section(section) || type.empty() || type == wanted) continue;
+      tell_value(Level::warning, std::string(section) + " is there, and distributed_type is " + type + ".",
+                 "accelerate passes the section over.",
+                 std::string("Set distributed_type to ") + wanted + ", or take it out.", section);
+    }
+  }
+
+  void check_precision() {
+    const Json* precision = find_value(config_, "mixed_precision");
+    if (precision == nullptr || precision->is_null()) return;
+    if (precision->is_boolean() && !precision->get<bool>()) {
+      tell_value(Level::error, "mixed_precision is no without quotes, which YAML reads as false.",
+                 "accelerate launch stops with AttributeError.", "Write 'no'.", "mixed_precision");
+      return;
+    }
+    const std::string word = precision->is_string() ? lower(precision->get<std::string>()) : std::string();
+    if (word != "no" && word != "fp16" && word != "bf16" && word != "fp8") {
+      tell_value(Level::error, "mixed_precision is " + shown(*precision) + ".", "accelerate refuses it.",
+                 "Use no, fp16, bf16 or fp8.", "mixed_precision");
+    }
+    if (word != "bf16") return;
+    for (const Gpu& gpu : facts_.driver.visible) {
+      if (gpu.major == 0 || gpu.major >= 8) continue;
+      tell_value(Level::warning, "mixed_precision is bf16, and " + gpu.name + " has no bf16 units.",
+                 "Torch emulates bf16 there, slowly.", "Use fp16.", "mixed_precision");
+      return;
+    }
+  }
+
+  void check_processes() {
+    const std::optional<std::int64_t> processes = whole_number(find_value(config_, "num_processes"));
+    const std::int64_t machines = whole_number(find_value(config_, "num_machines")).value_or(1);
+    if (!processes) return;
+    const std::string type = text_at(config_, "distributed_type");
+    if (type == "MULTI_GPU" && *processes < 2) {
+      tell_value(Level::error, "distributed_type is MULTI_GPU with num_processes " + std::to_string(*processes) + ".",
+                 "accelerate launch stops: it needs at least 2.",
+                 "Set num_processes to the number of GPUs, or distributed_type to 'NO'.", "num_processes");
+    }
+    if (*processes > 0 && machines > 1 && *processes % machines != 0) {
+      tell_value(Level::error,
+                 "num_processes " + std::to_string(*processes) + " cannot be divided among " +
+                     std::to_string(machines) + " machines.",
+                 "num_processes counts the processes of all machines.", "Set it to machines x GPUs of a machine.",
+                 "num_processes");
+      return;
+    }
+    const std::size_t gpus = facts_.driver.visible.size();
+    const std::int64_t here = machines > 0 ? *processes / machines : *processes;
+    const bool on_gpus = type == "MULTI_GPU" || type == "DEEPSPEED" || type == "FSDP";
+    if (on_gpus && gpus > 0 && here > static_cast<std::int64_t>(gpus)) {
+      tell_value(Level::error,
+                 std::to_string(here) + " processes on this machine, and " + counted(gpus, "visible GPU") + ".",
+                 "A process finds no GPU of its own: \"invalid device ordinal\".",
+                 "Set num_processes to the number of GPUs.", "num_processes");
+    }
+  }
+
+  void check_gpu_ids() {
+    const Json* ids = find_value(config_, "gpu_ids");
+    if (ids == nullptr || ids->is_null()) return;
+    const std::string text = ids->is_string() ? ids->get<std::string>() : shown(*ids);
+    if (text == "all") return;
+    const auto count = 1 + std::ranges::count(text, ',');
+    if (text_at(config_, "distributed_type") == "MULTI_GPU" && count < 2 &&
+        whole_number(find_value(config_, "num_machines")).value_or(1) <= 1) {
+      tell_value(Level::error, "distributed_type is MULTI_GPU, and gpu_ids names one GPU.", "accelerate launch stops.",
+                 "Name at least two GPUs, or all.", "gpu_ids");
+    }
+    if (const auto visible = facts_.environment.get("CUDA_VISIBLE_DEVICES"); visible && *visible != text) {
+      tell_value(Level::warning, "gpu_ids is " + text + ", and CUDA_VISIBLE_DEVICES is " + *visible + ".",
+                 "accelerate launch replaces CUDA_VISIBLE_DEVICES by gpu_ids.", "Set one of the two.", "gpu_ids");
+    }
+  }
+
+  // With a DeepSpeed config of its own accelerate refuses what that one should say.
+  void check_config_file() {
+    if (text_at(config_, "deepspeed_config.deepspeed_config_file").empty()) return;
+    std::vector<std::string> refused;
+    for (const char* name :
+         {"gradient_accumulation_steps", "gradient_clipping", "zero_stage", "offload_optimizer_device",
+          "offload_param_device", "offload_param_nvme_path", "offload_optimizer_nvme_path", "zero3_save_16bit_model"}) {
+      if (find_value(config_, std::string("deepspeed_config.") + name) != nullptr) refused.push_back(name);
+    }
+    if (find_value(config_, "mixed_precision") != nullptr) refused.push_back("mixed_precision");
+    if (refused.empty()) return;
+    tell_value(Level::error,
+               "deepspeed_config_file is given, and so " + std::string(refused.size() == 1 ? "is " : "are ") +
+                   listed(refused) + ".",
+               "accelerate stops: they belong into the DeepSpeed config.", "Take them out of this file.",
+               "deepspeed_config.deepspeed_config_file");
+  }
+
+  void check_offload() {
+    const std::optional<std::int64_t> stage = whole_number(find_value(config_, "deepspeed_config.zero_stage"));
+    const std::string param = text_at(config_, "deepspeed_config.offload_param_device");
+    const std::string optimizer = text_at(config_, "deepspeed_config.offload_optimizer_device");
+    const bool param_on = param == "cpu" || param == "nvme";
+    if (stage && *stage != 3 && param_on) {
+      tell_value(Level::error,
+                 "offload_param_device is " + param + ", and zero_stage is " + std::to_string(*stage) + ".",
+                 "Only stage 3 divides and offloads parameters; they stay on the GPU.",
+                 "Set zero_stage to 3, or it to none.", "deepspeed_config.offload_param_device");
+    } else if (param_on && !optimizer.empty() && optimizer != param) {
+      tell_value(Level::warning,
+                 "offload_param_device is " + param + ", offload_optimizer_device is " + optimizer + ".",
+                 "Parameters and their optimizer states are kept on different devices.",
+                 "Offload both to one, unless that is meant.", "deepspeed_config.offload_param_device");
+    }
+    if (stage && (*stage < 0 || *stage > 3)) {
+      tell_value(Level::error, "zero_stage is " + std::to_string(*stage) + ".", "DeepSpeed refuses it.",
+                 "Use 0, 1, 2 or 3.", "deepspeed_config.zero_stage");
+    }
+    const Json* init = find_value(config_, "deepspeed_config.zero3_init_flag");
+    if (is_true(init) && stage && *stage != 3) {
+      tell_value(Level::warning, "zero3_init_flag is true, and zero_stage is " + std::to_string(*stage) + ".",
+                 "accelerate sets it to false with a warning.", "Take it out.", "deepspeed_config.zero3_init_flag");
+    }
+  }
+
+  const Facts& facts_;
+  const Document& document_;
+  const Json& config_;
+  Diagnosis& diagnosis_;
+};
+
+void tell_disagreement(const std::string& found, const std::string& means, Level level, Diagnosis& diagnosis) {
+  diagnosis.add({Check::configs_agree, level, found, means, "Say it in one of the two files.", kDeepSpeedPage});
+}
+
+void compare_precision(const Json& accelerate, const DeepSpeedView& view, Diagnosis& diagnosis) {
+  const std::string precision = lower(text_at(accelerate, "mixed_precision"));
+  const bool wants_fp16 = precision == "fp16";
+  const bool wants_bf16 = precision == "bf16" || precision == "fp8";
+  if ((wants_fp16 && view.bf16 == Setting::yes) || (wants_bf16 && view.fp16 == Setting::yes)) {
+    tell_disagreement("mixed_precision is " + precision + " for accelerate, and DeepSpeed's config enables " +
+                          (wants_fp16 ? "bf16" : "fp16") + ".",
+                      "accelerate raises ValueError.", Level::error, diagnosis);
+  }
+}
+
+void compare_stage(const Json& accelerate, const DeepSpeedView& view, Diagnosis& diagnosis) {
+  const std::optional<std::int64_t> stage = whole_number(find_value(accelerate, "deepspeed_config.zero_stage"));
+  if (stage && view.stage && *stage != *view.stage) {
+    tell_disagreement("zero_stage is " + std::to_string(*stage) + " for accelerate, " + std::to_string(*view.stage) +
+                          " in DeepSpeed's config.",
+                      "Which one holds depends on how the program starts DeepSpeed.", Level::warning, diagnosis);
+  }
+}
+
+void compare_devices(const Json& accelerate, const DeepSpeedView& view, Diagnosis& diagnosis) {
+  for (const auto& [key, offload] :
+       {std::pair("offload_param_device", &view.param), {"offload_optimizer_device", &view.optimizer}}) {
+    const std::string device = text_at(accelerate, std::string("deepspeed_config.") + key);
+    if (device.empty() || offload->device == "auto" || device == offload->device) continue;
+    tell_disagreement(
+        std::string(key) + " is " + device + " for accelerate, " + offload->device + " in DeepSpeed's config.",
+        "States may be on another device than expected.", Level::warning, diagnosis);
+  }
+}
+
+}  // namespace
+
+void check_accelerate(const Facts& facts, Diagnosis& diagnosis) {
+  if (!facts.accelerate) return;
+  const Document& document = *facts.accelerate;
+  if (!document.readable()) {
+    diagnosis.add({Check::accelerate_file, Level::error, document.name + " " + document.error + ".",
+                   "Nothing about the config could be checked.", "Give a file that `accelerate config` writes.",
+                   kLaunchPage});
+    return;
+  }
+  for (const std::string& path : document.doubled) {
+    diagnosis.add({Check::accelerate_file, Level::warning, path + " stands twice in " + document.name + ".",
+                   "The last one holds.", "Keep one of them.", document.name + ": " + path});
+  }
+  if (document.doubled.empty()) diagnosis.ok(Check::accelerate_file, document.name + " can be read.", document.name);
+  AccelerateChecker checker(facts, diagnosis);
+  checker.check_keys();
+  checker.check_values();
+}
+
+void check_configs_agree(const Facts& facts, Diagnosis& diagnosis) {
+  if (!facts.accelerate || !facts.deepspeed || !facts.accelerate->readable() || !facts.deepspeed->readable()) return;
+  const DeepSpeedView view = view_of(facts.deepspeed->value);
+  compare_precision(facts.accelerate->value, view, diagnosis);
+  compare_stage(facts.accelerate->value, view, diagnosis);
+  compare_devices(facts.accelerate->value, view, diagnosis);
+  if (!diagnosis.has(Check::configs_agree)) {
+    diagnosis.ok(Check::configs_agree, "The two configs do not contradict each other.", kDeepSpeedPage);
+  }
+}
+
+}  // namespace devsan::doctor

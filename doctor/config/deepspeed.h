@@ -1,0 +1,47 @@
+// What a DeepSpeed config says, in the terms of training.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "doctor/config/document.h"
+
+namespace devsan::doctor {
+
+enum class Setting { no, yes, automatic };
+
+struct Offload {
+  std::string device = "none";  // "cpu", "nvme"; "auto" is left to transformers or accelerate
+  bool pinned = false;
+  double ratio = 1;
+  bool has_path = false;  // of NVMe
+
+  bool on() const { return device == "cpu" || device == "nvme"; }
+};
+
+struct DeepSpeedView {
+  std::optional<int> stage = 0;  // nothing for "auto"
+  Offload param;
+  Offload optimizer;
+  Setting fp16 = Setting::no;
+  Setting bf16 = Setting::no;
+  std::string optimizer_type;  // lower case; empty where the program brings its own
+
+  std::optional<std::uint64_t> batch;  // train_batch_size
+  std::optional<std::uint64_t> micro_batch;
+  std::optional<std::uint64_t> accumulation;
+
+  bool offloads() const { return param.on() || optimizer.on(); }
+};
+
+DeepSpeedView view_of(const Json& config);
+
+bool is_auto(const Json* value);
+// true, and what pydantic takes for it: 1, "true", "yes".
+bool is_true(const Json* value);
+// A whole number, also one that is written 5e8 or "16".
+std::optional<std::int64_t> whole_number(const Json* value);
+std::optional<double> number(const Json* value);
+
+}  // namespace devsan::doctor

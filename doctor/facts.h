@@ -1,0 +1,58 @@
+// All that the checks are given. Reading and judging are apart, so that each can be tested alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "doctor/config/document.h"
+#include "doctor/diagnosis.h"
+#include "doctor/driver/driver.h"
+#include "doctor/machine/environment.h"
+#include "doctor/machine/machine.h"
+#include "doctor/python/packages.h"
+#include "doctor/python/torch_build.h"
+
+namespace devsan::doctor {
+
+// What the hooks of devsan are for this torch; launch/ knows.
+struct HooksFact {
+  Level level = Level::ok;
+  std::string found;
+  std::string cure;
+};
+
+struct PythonFact {
+  std::string path;     // of the interpreter; empty where there is none
+  std::string version;  // "3.11.2"
+  std::string trouble;  // why it could not be asked
+};
+
+// What is to be run, as far as the user says.
+struct Plan {
+  std::optional<std::uint64_t> params;
+  std::optional<std::uint64_t> world_size;
+  std::optional<std::uint64_t> gpus_per_node;
+};
+
+struct Facts {
+  Machine machine;
+  Environment environment;
+  DriverAnswer driver;
+  PythonFact python;
+  Packages packages;
+  std::optional<TorchBuild> torch;
+  std::optional<HooksFact> hooks;
+  std::optional<Document> deepspeed;
+  std::optional<Document> accelerate;
+  Plan plan;
+
+  // How many processes train, by the plan or by the accelerate config; nothing where neither says.
+  std::optional<std::uint64_t> world_size() const;
+  // Of the plan, or what the machine has, at most the world size.
+  std::optional<std::uint64_t> gpus_per_node() const;
+};
+
+Diagnosis diagnose(const Facts& facts);
+
+}  // namespace devsan::doctor

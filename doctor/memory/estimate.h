@@ -1,0 +1,50 @@
+// How much memory the states of a model take under ZeRO, worked out step by step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "doctor/config/deepspeed.h"
+
+namespace devsan::doctor {
+
+// Bytes of one parameter in each of its forms.
+struct StateBytes {
+  double weights = 2;  // as the GPU computes with them
+  double gradients = 2;
+  double master = 4;               // fp32 copy that the optimizer updates
+  double moments = 8;              // Adam's two; one for Lion, Adagrad and SGD with momentum
+  double offloaded_gradients = 4;  // fp32, beside offloaded optimizer states
+};
+
+struct EstimateInput {
+  std::uint64_t params = 0;
+  std::uint64_t world_size = 1;
+  std::uint64_t ranks_per_node = 1;
+  int stage = 0;
+  StateBytes bytes;
+  double offloaded_states = 0;  // the share of the optimizer states that is on the host: 0 to 1
+  bool states_on_nvme = false;
+  bool params_on_host = false;
+  bool params_on_nvme = false;
+  bool pin_states = false;
+  bool pin_params = false;
+};
+
+struct Estimate {
+  double device = 0;          // of each rank, on its GPU
+  double host = 0;            // of each rank
+  double host_of_node = 0;    // of all ranks of a node
+  double pinned_of_node = 0;  // of these
+  std::vector<std::string> device_steps;
+  std::vector<std::string> host_steps;
+};
+
+// DeepSpeed's own estimates allow for buffers by this factor.
+constexpr double kBufferFactor = 1.5;
+
+StateBytes state_bytes(const DeepSpeedView& view);
+Estimate estimate_memory(const EstimateInput& input);
+
+}  // namespace devsan::doctor

@@ -1,0 +1,13 @@
+// Which known word a mistyped one was likely meant to be.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devsan::doctor {
+
+// The nearest of `known` when it is so near that `text` is likely a slip of it; else empty.
+std::string nearest(std::string_view text, const std::vector<std::string>& known);
+
+}  // namespace devsan::doctor

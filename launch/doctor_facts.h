@@ -1,0 +1,21 @@
+// What `devsan doctor` reads: the machine, the driver, a Python with its packages, and configs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "doctor/facts.h"
+
+namespace devsan::launch {
+
+struct DoctorFlags {
+  std::string python = "python3";
+  std::optional<std::string> deepspeed;   // a file
+  std::optional<std::string> accelerate;  // a file
+  doctor::Plan plan;
+  std::string json_file;  // "" or "-" is the standard output
+};
+
+doctor::Facts gather_facts(const DoctorFlags& flags);
+
+}  // namespace devsan::launch

@@ -1,0 +1,237 @@
+#include "sample_facts.h"
+
+using namespace devsan::doctor;
+
+namespace {
+
+constexpr char kZero3[] = R"({"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true},
+  "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu"},
+                        "stage3_gather_16bit_weights_on_model_save": true}})";
+
+std::vector<Line> run(CheckFunction check, const std::string& json) {
+  return run_check(check, with_deepspeed(json));
+}
+
+}  // namespace
+
+TEST_CASE("a sound config passes every check") {
+  const Facts facts = with_deepspeed(kZero3);
+  for (auto* check : {check_deepspeed_file, check_deepspeed_keys, check_deepspeed_batch, check_deepspeed_precision,
+                      check_deepspeed_offload, check_deepspeed_options, check_deepspeed_auto}) {
+    CHECK(worst(check, facts) == Level::ok);
+  }
+}
+
+TEST_CASE("without a config nothing is said about one") {
+  const Facts facts = sample_facts();
+  for (auto* check :
+       {check_deepspeed_file, check_deepspeed_keys, check_deepspeed_batch, check_deepspeed_precision,
+        check_deepspeed_offload, check_deepspeed_options, check_deepspeed_auto, check_accelerate, check_memory}) {
+    CHECK(run_check(check, facts).empty());
+  }
+}
+
+TEST_CASE("a config that cannot be read is one error") {
+  Facts facts = sample_facts();
+  facts.deepspeed = parse_json_config("ds.json", "{");
+  CHECK(diagnose(facts).count(Level::error) == 1);
+}
+
+TEST_CASE("an unknown key is passed over outside, and refused in a section of pydantic's") {
+  CHECK(says(run(check_deepspeed_keys, R"({"train_batchsize": 8})"), Level::warning, "Did you mean train_batch_size?"));
+  CHECK(
+      says(run(check_deepspeed_keys, R"({"zero_optimization": {"stagee": 2}})"), Level::error, "Did you mean stage?"));
+  CHECK(says(run(check_deepspeed_keys, R"({"zero_optimization": {"offload_param": {"devise": "cpu"}}})"), Level::error,
+             "Did you mean device?"));
+  CHECK(says(run(check_deepspeed_keys, R"({"stage3_max_live_parameters": 1})"), Level::warning,
+             "into zero_optimization"));
+  CHECK(worst(run(check_deepspeed_keys, R"({"_note": "mine"})")) == Level::ok);
+}
+
+TEST_CASE("a newer DeepSpeed may know more keys") {
+  Facts facts = with_deepspeed(R"({"zero_optimization": {"stage": 1, "brand_new": true}})");
+  CHECK(worst(check_deepspeed_keys, facts) == Level::error);
+  facts.packages.add("deepspeed", {"99.0", ""});
+  CHECK(worst(check_deepspeed_keys, facts) == Level::warning);
+}
+
+TEST_CASE("a key that was taken out is an error for the release that refuses it") {
+  Facts facts = with_deepspeed(R"({"elasticity": {}, "zero_optimization": {"mics_shard_size": 8}})");
+  CHECK(worst(check_deepspeed_keys, facts) == Level::warning);
+  facts.packages.add("deepspeed", {"0.19.8", ""});
+  CHECK(says(run_check(check_deepspeed_keys, facts), Level::error, "mics_shard_size"));
+  Facts old = with_deepspeed(R"({"elasticity": {}})");
+  old.packages.add("deepspeed", {"0.14.0", ""});
+  CHECK(worst(check_deepspeed_keys, old) == Level::ok);
+}
+
+TEST_CASE("a deprecated key names its successor") {
+  CHECK(says(run(check_deepspeed_keys, R"({"zero_optimization": {"stage": 2, "cpu_offload": true}})"), Level::warning,
+             "offload_optimizer"));
+  CHECK(says(run(check_deepspeed_keys, R"({"zero_optimization": true})"), Level::warning, "deprecated"));
+}
+
+TEST_CASE("values are of the type that DeepSpeed takes") {
+  for (const char* sound :
+       {R"({"zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "overlap_comm": "true"}})",
+        R"({"zero_optimization": {"sub_group_size": "auto", "offload_param": null}})",
+        R"({"zero_optimization": {"stage": "3", "reduce_bucket_size": "500000000", "overlap_comm": 1}})",
+        R"({"fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 16}})"}) {
+    INFO(sound);
+    CHECK(worst(run(check_deepspeed_keys, sound)) == Level::ok);
+  }
+  for (const char* broken :
+       {R"({"zero_optimization": {"stage": 4}})", R"({"zero_optimization": {"stage": "three"}})",
+        R"({"zero_optimization": {"reduce_bucket_size": "5e8"}})", R"({"zero_optimization": {"overlap_comm": 2}})",
+        R"({"zero_optimization": {"contiguous_gradients": null}})",
+        R"({"zero_optimization": {"reduce_bucket_size": 0.5}})", R"({"zero_optimization": {"reduce_bucket_size": 0}})",
+        R"({"zero_optimization": {"overlap_comm": "maybe"}})", R"({"zero_optimization": {"offload_param": "cpu"}})",
+        R"({"zero_optimization": {"offload_optimizer": {"device": "gpu"}}})",
+        R"({"zero_optimization": {"offload_optimizer": {"ratio": 1.5}}})", R"({"bf16": true})"}) {
+    INFO(broken);
+    CHECK(worst(run(check_deepspeed_keys, broken)) == Level::error);
+  }
+}
+
+TEST_CASE("doubled keys and comments are told") {
+  CHECK(says(run(check_deepspeed_file, R"({"a": 1, "a": 2})"), Level::error, "a stands twice"));
+  CHECK(says(run(check_deepspeed_file, "{} // x"), Level::warning, "HJSON"));
+}
+
+TEST_CASE("train_batch_size is micro batch x accumulation x world size") {
+  const std::string all =
+      R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})";
+  Facts facts = with_deepspeed(all);
+  CHECK(says(run_check(check_deepspeed_batch, facts), Level::ok, "4 processes"));
+  facts.plan.world_size = 4;
+  CHECK(worst(check_deepspeed_batch, facts) == Level::ok);
+  facts.plan.world_size = 8;
+  CHECK(says(run_check(check_deepspeed_batch, facts), Level::error, "Set train_batch_size to 64"));
+  CHECK(worst(run(
+            check_deepspeed_batch,
+            R"({"train_batch_size": 30, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})")) ==
+        Level::error);
+}
+
+TEST_CASE("of two batch sizes the third must be a whole number") {
+  Facts facts = with_deepspeed(R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4})");
+  facts.plan.world_size = 8;
+  CHECK(worst(check_deepspeed_batch, facts) == Level::ok);
+  facts.plan.world_size = 3;
+  CHECK(worst(check_deepspeed_batch, facts) == Level::error);
+}
+
+TEST_CASE("sequence parallelism shares a batch among ranks, and other parallelism is not judged") {
+  Facts facts =
+      with_deepspeed(R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,
+                                   "sequence_parallel_size": 2})");
+  facts.plan.world_size = 8;
+  CHECK(worst(check_deepspeed_batch, facts) == Level::ok);
+  facts =
+      with_deepspeed(R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,
+                             "tensor_parallel": {"autotp_size": 2}})");
+  facts.plan.world_size = 8;
+  CHECK(worst(check_deepspeed_batch, facts) == Level::ok);
+}
+
+TEST_CASE("a batch size is given, and above 0") {
+  CHECK(worst(run(check_deepspeed_batch, R"({"gradient_accumulation_steps": 2})")) == Level::error);
+  CHECK(worst(run(check_deepspeed_batch, R"({"train_batch_size": 0})")) == Level::error);
+  CHECK(run(check_deepspeed_batch, R"({"train_batch_size": "auto", "gradient_accumulation_steps": 3})").empty());
+}
+
+TEST_CASE("fp16 and bf16 exclude each other") {
+  CHECK(worst(run(check_deepspeed_precision, R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})")) ==
+        Level::error);
+  CHECK(worst(run(check_deepspeed_precision, R"({"fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}})")) ==
+        Level::ok);
+  CHECK(worst(run(check_deepspeed_precision, R"({"fp16": {"enabled": true}, "bf16": {"enabled": false}})")) ==
+        Level::ok);
+}
+
+TEST_CASE("bf16 needs a GPU that has it") {
+  Facts facts = with_deepspeed(R"({"bf16": {"enabled": true}})");
+  CHECK(worst(check_deepspeed_precision, facts) == Level::ok);
+  facts.driver.visible = {sample_gpu(70)};
+  CHECK(says(run_check(check_deepspeed_precision, facts), Level::warning, "compute capability 7.0"));
+}
+
+TEST_CASE("16-bit master weights need ZeRO") {
+  CHECK(worst(run(check_deepspeed_precision,
+                  R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}})")) == Level::error);
+  CHECK(
+      worst(run(check_deepspeed_precision,
+                R"({"bf16": {"enabled": true, "bf16_optimizer_states": true}, "zero_optimization": {"stage": 2}})")) ==
+      Level::error);
+}
+
+TEST_CASE("offloading fits its stage") {
+  const auto offload = [](const std::string& zero) {
+    return run(check_deepspeed_offload, R"({"zero_optimization": )" + zero + "}");
+  };
+  CHECK(worst(offload(R"({"stage": 2, "offload_param": {"device": "cpu"}})")) == Level::error);
+  CHECK(worst(offload(R"({"stage": 0, "offload_optimizer": {"device": "cpu"}})")) == Level::error);
+  CHECK(worst(offload(R"({"stage": 2, "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme"}})")) ==
+        Level::error);
+  CHECK(worst(offload(R"({"stage": 3, "offload_optimizer": {"device": "nvme"}})")) == Level::error);
+  CHECK(worst(offload(R"({"stage": 2, "offload_optimizer": {"device": "cpu", "ratio": 0.5}})")) == Level::error);
+  CHECK(worst(offload(R"({"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.5}})")) == Level::warning);
+  CHECK(
+      worst(offload(R"({"stage": 2, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "none"}})")) ==
+      Level::ok);
+  CHECK(worst(offload(R"({"stage": "auto", "offload_param": {"device": "auto"}})")) == Level::ok);
+  CHECK(says(offload(R"({"stage": 3, "offload_param": {"device": "cpu"}})"), Level::warning, "stay on it"));
+  CHECK(says(
+      offload(
+          R"({"stage": 3, "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "nvme", "nvme_path": "/n"}})"),
+      Level::warning, "different devices"));
+}
+
+TEST_CASE("pinning is told on WSL2 alone") {
+  Facts facts = with_deepspeed(
+      R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": true}}})");
+  CHECK(worst(check_deepspeed_offload, facts) == Level::ok);
+  facts.machine.wsl2 = true;
+  CHECK(says(run_check(check_deepspeed_offload, facts), Level::warning, "pin_memory"));
+}
+
+TEST_CASE("an optimizer that ZeRO is not tested with must be allowed") {
+  CHECK(worst(run(check_deepspeed_offload, R"({"optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 1}})")) ==
+        Level::error);
+  CHECK(
+      worst(run(
+          check_deepspeed_offload,
+          R"({"optimizer": {"type": "SGD"}, "zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 1}})")) ==
+      Level::ok);
+  CHECK(worst(run(check_deepspeed_offload, R"({"optimizer": {"type": "SGD"}})")) == Level::ok);
+}
+
+TEST_CASE("options that exclude or need each other are told") {
+  const std::pair<const char*, Level> cases[] = {
+      {R"({"zero_optimization": {"stage": 3}})", Level::warning},
+      {R"({"zero_optimization": {"stage": 3}, "gradient_allreduce_op": "sum"})", Level::error},
+      {R"({"zero_optimization": {"stage": 0, "compute_grad_norm": false}})", Level::error},
+      {R"({"zero_optimization": {"stage": 2, "zero_hpz_partition_size": 8}})", Level::warning},
+      {R"({"communication_data_type": "float16"})", Level::error},
+      {R"({"checkpoint": {"tag_validation": "maybe"}})", Level::error},
+      {R"({"checkpoint": {"tag_validation": "Fail"}})", Level::ok},
+      {R"({"fp16": {"loss_scale": -1}})", Level::error},
+      {R"({"activation_checkpointing": {"contiguous_memory_optimization": true}})", Level::error},
+      {R"({"optimizer": {"type": "Adam", "params": {"max_grad_norm": 1.0}}})", Level::error},
+  };
+  for (const auto& [config, level] : cases) {
+    INFO(config);
+    CHECK(worst(run(check_deepspeed_options, config)) == level);
+  }
+}
+
+TEST_CASE("\"auto\" is a value where something fills it in") {
+  CHECK(worst(run(check_deepspeed_auto, R"({"train_batch_size": "auto", "optimizer": {"params": {"lr": "auto"}}})")) ==
+        Level::ok);
+  CHECK(worst(run(check_deepspeed_auto, R"({"optimizer": {"params": {"momentum": "auto"}}})")) == Level::error);
+  CHECK(worst(run(check_deepspeed_auto, R"({"steps_per_print": "auto"})")) == Level::warning);
+  CHECK(run(check_deepspeed_auto, R"({"pipeline": {"stages": "auto"}})").empty());
+  Facts facts = with_deepspeed(R"({"train_batch_size": "auto"})");
+  facts.packages.add("deepspeed", {"0.19.8", ""});
+  CHECK(says(run_check(check_deepspeed_auto, facts), Level::error, "neither transformers nor accelerate"));
+}
