@@ -1,4 +1,7 @@
-"""Whether the first patch of a report repairs its program: it then runs to its end, and nothing is found any more."""
+"""Whether the first patch of a report repairs its program: it then runs to its end, and nothing is found any more.
+
+The first patch is that of the cause, or, where that line has none, that of the first alternative that has one.
+"""
 
 import pathlib
 import re
@@ -15,6 +18,7 @@ class Repair(NamedTuple):
     patched: bool  # there was a patch, and `patch` took it
     repaired: bool
     told: str
+    at_cause: bool  # the patch is that of the line that the report names first
 
 
 def repairs(programs: list[Program], runs: dict, devsan: pathlib.Path, python: pathlib.Path, jobs: int) -> list[Repair]:
@@ -24,7 +28,8 @@ def repairs(programs: list[Program], runs: dict, devsan: pathlib.Path, python: p
         changed = {program.path: changed_program(program, runs.get(program.path), pathlib.Path(scratch))
                    for program in refused}
         again = corpus_run.run([program for program, _ in changed.values() if program], devsan, python, jobs)
-    return [repair(program, *changed[program.path], again) for program in refused]
+    return [repair(program, *changed[program.path], again, bool(cause_patches(refusal(runs.get(program.path)))))
+            for program in refused]
 
 
 def changed_program(program: Program, run, scratch: pathlib.Path):
@@ -42,9 +47,19 @@ def changed_program(program: Program, run, scratch: pathlib.Path):
     return program._replace(path=target), changed_lines(patch["diff"])
 
 
+def refusal(run) -> dict | None:
+    """The finding about what PyTorch refused first."""
+    return next((one for one in (run.findings if run else []) if one["kind"] == "device-mismatch" and one["raised"]), None)
+
+
+def cause_patches(finding: dict | None) -> list[dict]:
+    return (finding["fix"] or {}).get("patches", []) if finding else []
+
+
 def first_patch(run) -> dict | None:
-    refused = [one for one in (run.findings if run else []) if one["kind"] == "device-mismatch" and one["raised"]]
-    patches = (refused[0]["fix"] or {}).get("patches") if refused else None
+    finding = refusal(run)
+    alternatives = [one["fix"] for one in finding["alternatives"]] if finding else []
+    patches = [*cause_patches(finding), *(patch for fix in alternatives if fix for patch in fix["patches"])]
     return patches[0] if patches else None
 
 
@@ -52,10 +67,11 @@ def changed_lines(diff: str) -> str:
     return " | ".join(line.strip() for line in re.findall(r"^[-+](?![-+]).*$", diff, re.M))
 
 
-def repair(program: Program, changed: Program | None, told: str, again: dict) -> Repair:
+def repair(program: Program, changed: Program | None, told: str, again: dict, at_cause: bool) -> Repair:
     name = program.path.name
     run = again.get(changed.path) if changed else None
     if run is None:
-        return Repair(program, False, False, f"{name}: {told}")
+        return Repair(program, False, False, f"{name}: {told}", at_cause)
     errors = [one["kind"] for one in run.findings if one["severity"] == "error"]
-    return Repair(program, True, run.status == 0 and not errors, f"{name}: {told}; ended {run.status}, {errors}")
+    told = f"{name}: {told}; ended {run.status}, {errors}"
+    return Repair(program, True, run.status == 0 and not errors, told, at_cause)

@@ -51,17 +51,30 @@ RootCause cause_of(const Suspect& suspect) {
   return cause;
 }
 
+Fix fix_of(const Suspect& suspect, const Finding& finding, const slice::Code& code) {
+  const ranking::Candidate& candidate = suspect.candidate;
+  Fix fix{candidate.file->path(), candidate.line, what_to_change(suspect, finding, code)};
+  if (auto patch = fixes::patch_for(finding, candidate, code)) {
+    fix.text = std::move(patch->text);
+    fix.patches.push_back({std::move(patch->file), std::move(patch->diff)});
+  }
+  return fix;
+}
+
 void set_first(Finding& finding, const ranking::Ranked& first, const slice::Code& code) {
   const Suspect suspect = suspect_of(*first.candidate, finding);
   RootCause cause = cause_of(suspect);
   if (const std::string text = what_disagreed(suspect); !text.empty()) cause.why += " " + text;
   if (first.likely) cause.confidence = Confidence::likely;
-  finding.fix = Fix{cause.file, cause.line, what_to_change(suspect, finding, code)};
-  if (auto patch = fixes::patch_for(finding, *first.candidate, code)) {
-    finding.fix->text = std::move(patch->text);
-    finding.fix->patches.push_back({std::move(patch->file), std::move(patch->diff)});
-  }
+  finding.fix = fix_of(suspect, finding, code);
   finding.root_cause = std::move(cause);
+}
+
+void add_alternative(Finding& finding, const ranking::Ranked& line, const slice::Code& code) {
+  const Suspect suspect = suspect_of(*line.candidate, finding);
+  RootCause cause = cause_of(suspect);
+  cause.fix = fix_of(suspect, finding, code);
+  finding.alternatives.push_back(std::move(cause));
 }
 
 }  // namespace
@@ -73,7 +86,7 @@ void add_causes(Finding& finding, slice::Codebase& codebase) {
   if (lines.empty()) return;
   set_first(finding, lines.front(), answer.code_of(lines.front()));
   for (std::size_t k = 1; k < lines.size(); ++k) {
-    finding.alternatives.push_back(cause_of(suspect_of(*lines[k].candidate, finding)));
+    add_alternative(finding, lines[k], answer.code_of(lines[k]));
   }
 }
 

@@ -101,17 +101,6 @@ struct Operand {
 enum class Confidence : std::uint8_t { likely, possible };
 std::string_view name_of(Confidence confidence);
 
-struct RootCause {
-  std::string file;
-  int line = 0;
-  std::string function;
-  std::string operand;  // its name, or its argument's
-  std::string why;
-  std::string source{};                    // the line's text; empty where the report has it from a frame
-  std::string mechanism{};                 // a page of docs/causes; empty of what PyTorch lets pass
-  std::optional<Confidence> confidence{};  // none where the run itself shows the cause
-};
-
 // A change of one file as a unified diff: `patch FILE` applies it, and the result parses.
 struct FileDiff {
   std::string file;
@@ -123,6 +112,18 @@ struct Fix {
   int line = 0;
   std::string text;
   std::vector<FileDiff> patches{};  // empty where the change is told in words alone
+};
+
+struct RootCause {
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string operand;  // its name, or its argument's
+  std::string why;
+  std::string source{};                    // the line's text; empty where the report has it from a frame
+  std::string mechanism{};                 // a page of docs/causes; empty of what PyTorch lets pass
+  std::optional<Confidence> confidence{};  // none where the run itself shows the cause
+  std::optional<Fix> fix{};                // of an alternative; that of the cause itself is Finding::fix
 };
 
 // Why a finding is not shown among the others.

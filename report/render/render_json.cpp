@@ -121,6 +121,12 @@ Json fix_json(const std::optional<Fix>& fix) {
   return {{"file", fix->file}, {"line", fix->line}, {"text", fix->text}, {"patches", std::move(patches)}};
 }
 
+Json alternative_json(const RootCause& cause) {
+  Json json = cause_json(cause);
+  json["fix"] = fix_json(cause.fix);
+  return json;
+}
+
 Json host_access_json(const HostAccess& access) {
   return {{"writes", access.writes}, {"byte", or_null(access.byte)}, {"bytes", or_null(access.bytes)}};
 }
@@ -153,7 +159,7 @@ Json finding_json(const Finding& finding) {
   json["operands"] = operands_json(finding.operands);
   json["root_cause"] = finding.root_cause ? cause_json(*finding.root_cause) : Json(nullptr);
   json["alternatives"] = Json::array();
-  for (const RootCause& one : finding.alternatives) json["alternatives"].push_back(cause_json(one));
+  for (const RootCause& one : finding.alternatives) json["alternatives"].push_back(alternative_json(one));
   json["fix"] = fix_json(finding.fix);
   json["step"] = finding.step;
   json["phase"] = name_of(finding.phase);

@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import corpus_fit  # noqa: E402
 import corpus_programs  # noqa: E402
+import corpus_repair  # noqa: E402
 import corpus_score  # noqa: E402
 from corpus_programs import Program, clusters, side_of, thread_of  # noqa: E402
 from corpus_run import Run  # noqa: E402
@@ -121,6 +122,21 @@ def test_programs_run_under_devsan_and_their_reports_are_counted(tmp_path, devsa
 
 # ---- repairs
 
+def test_the_first_patch_is_that_of_the_cause_or_of_the_first_alternative_that_has_one(tmp_path):
+    program = program_file(tmp_path, "1_a.py", "a/b#1", BODY)
+
+    def first(*diffs):
+        fixes = [diff if diff is None else {"patches": [{"diff": diff}] if diff else []} for diff in diffs]
+        told = finding(program, 4, [5, 6], fix=fixes[0])
+        told["alternatives"] = [{**one, "fix": fix} for one, fix in zip(told["alternatives"], fixes[1:])]
+        patch = corpus_repair.first_patch(Run(1, [told]))
+        return patch and patch["diff"]
+
+    assert first("a", "b", "c") == "a"
+    assert first("", "", "c") == "c"
+    assert first(None, "b", None) == "b"
+    assert first("", None, "") is None
+
 def test_programs_are_repaired_by_the_patches_of_their_reports(tmp_path, devsan, python):
     need_simulated_devices(python)
     (tmp_path / "1_a.py").write_text("# source: a/b#1\n# expect: raises\nimport torch\nx = torch.ones(2)  # ROOT\n"
@@ -129,7 +145,7 @@ def test_programs_are_repaired_by_the_patches_of_their_reports(tmp_path, devsan,
                                      "torch.ones(2, device='cuda').add_(x)  # RAISE\nraise SystemExit(3)\n")
     done = rank("repair", tmp_path, "--devsan", devsan, "--python", python)
     assert done.returncode == 0, done.stderr
-    assert "1 of 2 repaired (50.0%), 2 patched" in done.stdout
+    assert "1 of 2 repaired (50.0%), 2 patched; at the cause 1 repaired, 2 patched" in done.stdout
     assert "2_b.py" in done.stdout and "ended 3" in done.stdout and "1_a.py" not in done.stdout
 
 

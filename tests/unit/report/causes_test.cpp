@@ -53,7 +53,10 @@ TEST_CASE("The first line of the ranking is the cause, and up to three others ar
   CHECK(finding.fix->line == cause.line);
   CHECK(finding.fix->text == "Give `torch.ones` the device: `device='cuda:0'`");
 
+  CHECK_FALSE(cause.fix);
   REQUIRE(finding.alternatives.size() == kMostAlternatives);
+  const auto is_patched = [](const RootCause& one) { return one.fix && !one.fix->patches.empty(); };
+  CHECK(std::ranges::any_of(finding.alternatives, is_patched));
   std::set<int> lines = {cause.line};
   for (const RootCause& one : finding.alternatives) {
     CHECK(lines.insert(one.line).second);
@@ -61,6 +64,9 @@ TEST_CASE("The first line of the ranking is the cause, and up to three others ar
     CHECK_FALSE(one.mechanism.empty());
     CHECK_FALSE(one.why.empty());
     CHECK_THAT(one.why, !Contains("was on cuda:0"));
+    REQUIRE(one.fix);
+    CHECK(one.fix->line == one.line);
+    CHECK_FALSE(one.fix->text.empty());
   }
 }
 

@@ -81,6 +81,16 @@ TEST_CASE("A cause and its alternatives have a mechanism, and how sure they are"
   CHECK(likely["alternatives"].empty());
 }
 
+TEST_CASE("An alternative has the change at its own line") {
+  Finding finding = samples::offloaded_gradient();
+  finding.alternatives[0].fix = Fix{"/p.py", 3, "Move it", {{"/p.py", "--- a diff"}}};
+  const auto json = rendered(samples::report_of({finding}))["findings"][0];
+  CHECK(json["alternatives"][0]["fix"]["line"] == 3);
+  CHECK(json["alternatives"][0]["fix"]["patches"][0]["diff"] == "--- a diff");
+  CHECK(json["alternatives"][1]["fix"].is_null());
+  CHECK_FALSE(json["root_cause"].contains("fix"));
+}
+
 TEST_CASE("A cause that the run itself shows has no mechanism and no confidence") {
   Finding finding = samples::plain_attribute();
   finding.root_cause->mechanism.clear();
