@@ -50,13 +50,45 @@ std::string_view device_left_out(const CallParts& call, Node function) {
   return "";
 }
 
+// Of the class, or else of the nearest that it is derived from.
+Node constructor_of(const Site& site, Node class_definition) {
+  slice::Nodes open = {class_definition};
+  constexpr std::size_t kMost = 16;
+  for (std::size_t k = 0; k < open.size() && k < kMost; ++k) {
+    if (const Node constructor = program::method_of(open[k], "__init__")) return constructor;
+    for (const Node base : program::bases_of(open[k])) {
+      for (const Node known : site.code.classes(slice::last_name(base))) open.push_back(known);
+    }
+  }
+  return {};
+}
+
 slice::Nodes functions_of(const Site& site, const CallParts& call) {
   const std::string_view called = slice::called_name(call.call);
   slice::Nodes functions = site.code.functions(called);
   for (const Node one : site.code.classes(called)) {
-    if (const Node constructor = program::method_of(one, "__init__")) functions.push_back(constructor);
+    if (const Node constructor = constructor_of(site, one)) functions.push_back(constructor);
   }
   return functions;
+}
+
+// The keyword for the call, and for those that are made beside it in a list or dictionary and leave it out as well.
+std::vector<program::Edit> given_to_all(const Site& site, const CallParts& call, std::string_view name,
+                                        const std::string& device) {
+  const auto display_of = [](Node node) {
+    return node.parent().is(Kind::Pair) ? node.parent().parent() : node.parent();
+  };
+  const Node display = display_of(call.call);
+  const bool several = display.is(Kind::Dictionary) || display.is(Kind::List) || display.is(Kind::Tuple);
+  std::vector<program::Edit> edits;
+  for (const Node other : several ? program::elements(display) : std::vector<Node>{call.call}) {
+    const CallParts parts = program::call_parts(other);
+    const slice::Nodes functions = parts ? functions_of(site, parts) : slice::Nodes();
+    const bool alike = std::ranges::any_of(functions, [&](Node one) { return device_left_out(parts, one) == name; });
+    auto edit = alike ? program::set_keyword(other, name, device) : std::nullopt;
+    if (edit) edits.push_back(std::move(*edit));
+  }
+  return edits;
 }
 
 bool leaves_out(Role role) {
@@ -106,10 +138,10 @@ MaybeChange give_argument(const Site& site) {
       const std::string_view name = device_left_out(call, function);
       if (name.empty()) continue;
       const std::string device = device_at_hand(site, call.call);
-      const auto edit = program::set_keyword(call.call, name, device);
-      if (!edit || device.empty()) continue;
-      return Change{
-          {*edit}, "Give " + as_code(call.callee.text()) + " the device: " + as_code(std::string(name) + "=" + device)};
+      auto edits = device.empty() ? std::vector<program::Edit>() : given_to_all(site, call, name, device);
+      if (edits.empty()) continue;
+      return Change{std::move(edits), "Give " + as_code(call.callee.text()) +
+                                          " the device: " + as_code(std::string(name) + "=" + device)};
     }
   }
   return {};

@@ -1,12 +1,14 @@
 // Modules: what moves with them, and where they are made.
 
 #include <algorithm>
+#include <array>
 
 #include "report/fixes/device_at_hand.h"
 #include "report/fixes/site.h"
 #include "report/fixes/tensors.h"
 #include "report/fixes/torch_calls.h"
 #include "report/program/definitions.h"
+#include "report/program/flow.h"
 #include "report/program/functions.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
@@ -59,11 +61,6 @@ bool is_part(const Operand& operand) {
   return operand.is == trace::NameKind::parameter || operand.is == trace::NameKind::buffer;
 }
 
-bool imports_copy(const program::SourceFile& file) {
-  const auto found = file.definitions().of_name(file.scopes().module(), "copy");
-  return std::ranges::any_of(found, [](const program::Definition* one) { return one->origin == "copy"; });
-}
-
 // Behind a docstring and what is imported from the future.
 Node first_import(const program::SourceFile& file) {
   for (const Node statement : file.root().children()) {
@@ -100,19 +97,92 @@ bool is_registered(Node made) {
   return target.is(Kind::Attribute) && target.child(Field::Object).text() == "self";
 }
 
+bool gives_module(const Site& site, Node value, int depth);
+
+// The function returns a module that it makes.
+bool returns_module(const Site& site, Node function, int depth) {
+  const program::Returns returns = program::returns_of(function);
+  return !returns.values.empty() && returns.yielded.empty() &&
+         std::ranges::all_of(returns.values, [&](Node value) { return gives_module(site, value, depth + 1); });
+}
+
+// The call ran the constructor of a module, whatever it names.
+bool ran_constructor(const Site& site, Node call) {
+  return std::ranges::any_of(site.code.functions("__init__"), [&](Node constructor) {
+    const Node owner = program::class_of_method(constructor);
+    const slice::Nodes& ran = site.code.calls_that_ran(constructor);
+    return owner && is_derived_from_module(owner, site.code) && std::ranges::find(ran, call) != ran.end();
+  });
+}
+
+bool gives_module(const Site& site, Node given, int depth) {
+  const Node value = program::awaited(given);
+  if (depth > kDeepestModule || !value) return false;
+  if (value.is(Kind::Identifier)) {
+    const auto found = value.file().flow().reaching(value).definitions;
+    return !found.empty() && std::ranges::all_of(found, [&](const program::Reached& one) {
+      const program::Definition& definition = *one.definition;
+      const bool plain = definition.kind == program::DefinitionKind::Assignment && definition.path.empty();
+      return plain && gives_module(site, definition.value, depth + 1);
+    });
+  }
+  const CallParts call = program::call_parts(value);
+  if (!call) return false;
+  if (makes_layer(call) || ran_constructor(site, value)) return true;
+  const std::string_view called = slice::called_name(value);
+  const auto is_module = [&](Node one) { return is_derived_from_module(one, site.code); };
+  if (std::ranges::any_of(site.code.classes(called), is_module)) return true;
+  constexpr auto kGiveItself = std::to_array<std::string_view>({"eval", "train", "requires_grad_", "float", "half"});
+  if (call.receiver() && slice::is_one_of(kGiveItself, called)) return gives_module(site, call.receiver(), depth + 1);
+  const slice::Nodes functions = site.code.functions(called);
+  return !functions.empty() && std::ranges::all_of(functions, [&](Node one) {
+    return static_cast<bool>(program::class_of_method(one)) == static_cast<bool>(call.receiver()) &&
+           returns_module(site, one, depth);
+  });
+}
+
+// The call itself, or, where only the line of it is known, what that assigns or returns.
+Node call_of(Node node) {
+  const Node inner = node.is(Kind::ExpressionStatement) || node.is(Kind::ReturnStatement) ? node.only_child() : node;
+  return inner.is(Kind::Assignment) ? inner.child(Field::Right) : inner;
+}
+
+// What the place says that a module may come through.
+Node module_at(const Site& site, const Place& place) {
+  switch (place.role) {
+    case Role::constructed:
+      return place.node;
+    case Role::called:
+    case Role::argument_left_out:
+      return is_part(*site.moved) ? place.node : Node();
+    case Role::history_called:
+      return is_part(*site.moved) ? call_of(place.node) : Node();
+    default:
+      return is_part(*site.moved) && slice::binds_value(place.role) ? place.value : Node();
+  }
+}
+
 // The outermost call on the line that makes a module; what it holds is moved with it.
 Node outermost_module(const Site& site) {
   Node found;
   for (const Place* place : site.places) {
-    const bool constructed = place->role == Role::constructed && place->leads_to_origin != false;
-    const CallParts call = program::call_parts(place->node);
-    if (!constructed || place->side == slice::Side::program || !call) continue;
-    const auto classes = site.code.classes(slice::called_name(call.call));
-    const bool module = makes_layer(call) ||
-                        std::ranges::any_of(classes, [&](Node one) { return is_derived_from_module(one, site.code); });
-    if (module && (!found || place->node.contains(found))) found = place->node;
+    if (place->leads_to_origin == false || place->side == slice::Side::program) continue;
+    const Node made = program::without_parentheses(module_at(site, *place));
+    if (made.is(Kind::Call) && gives_module(site, made, 0) && (!found || made.contains(found))) found = made;
   }
   return found;
+}
+
+// Made beside it by the same function, in lines of their own, of the same class of layer.
+std::vector<Node> layers_beside(Node made) {
+  std::vector<Node> layers = {made};
+  const CallParts own = program::call_parts(made);
+  if (!makes_layer(own) || !made.parent().is(Kind::Assignment)) return layers;
+  for (const Node other : program::calls_in(slice::body_of(made))) {
+    const bool alike = other != made && program::call_parts(other).callee.text() == own.callee.text();
+    if (alike && other.parent().is(Kind::Assignment)) layers.push_back(other);
+  }
+  return layers;
 }
 
 }  // namespace
@@ -152,7 +222,7 @@ MaybeChange copy_object(const Site& site) {
   const auto edit = program::wrap_in_call(value, "copy.deepcopy");
   if (!edit) return {};
   Change change{{*edit}, "Give " + as_code(target.text()) + " a copy of its own: " + as_code(edit->text)};
-  if (!imports_copy(site.file())) {
+  if (!imports(site.file(), "copy")) {
     const Node first = first_import(site.file());
     const auto import = first ? program::insert_statement_before(first, "import copy") : std::nullopt;
     if (!import) return {};
@@ -171,11 +241,16 @@ MaybeChange move_object(const Site& site) {
   const Node owner = program::class_of_method(slice::body_of(made));
   if (owner && is_registered(made) && is_derived_from_module(owner, site.code) && is_moved(site, owner, 0)) return {};
   const std::string device = device_at_hand(site, made);
-  const auto edit = program::append_to_expression(made, move_to(device));
-  if (!edit || device.empty()) return {};
-  return Change{{*edit},
-                "Move the new " + as_code(program::call_parts(made).callee.text()) +
-                    " to the device: " + as_code(move_to(device))};
+  if (device.empty()) return {};
+  std::vector<program::Edit> edits;
+  for (const Node layer : layers_beside(made)) {
+    if (auto edit = program::append_to_expression(layer, move_to(device))) edits.push_back(std::move(*edit));
+  }
+  if (edits.empty()) return {};
+  const std::string called = as_code(program::call_parts(made).callee.text());
+  const bool makes = makes_layer(program::call_parts(made)) || !site.code.classes(slice::called_name(made)).empty();
+  return Change{std::move(edits), "Move the " + (makes ? "new " + called : "module of " + called) +
+                                      " to the device: " + as_code(move_to(device))};
 }
 
 }  // namespace devsan::report::fixes

@@ -7,6 +7,7 @@
 #include "report/fixes/site.h"
 #include "report/fixes/torch_calls.h"
 #include "report/program/definitions.h"
+#include "report/program/literals.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
 
@@ -69,11 +70,45 @@ bool is_read_again(Node name) {
   return std::ranges::any_of(uses, [&](Node use) { return use != name && use.begin_byte() >= statement.begin_byte(); });
 }
 
+// What a module keeps, and was not moved with it, follows what it meets; what was moved there says where the module is.
+bool is_kept(const Operand& operand, const Operand& meeting) {
+  const bool part = operand.is == trace::NameKind::buffer || operand.is == trace::NameKind::attribute;
+  if (!part || !operand.name.starts_with("self.") || operand.on_cpu()) return false;
+  const bool passing = meeting.is == trace::NameKind::local || meeting.is == trace::NameKind::temporary;
+  return passing && (operand.is == trace::NameKind::attribute || !meeting.on_cpu());
+}
+
+// The other operand is the one to move, where that is kept from earlier calls.
+Site with_kept_moved(const Site& site) {
+  Site swapped = site;
+  const bool kept = site.wanted != nullptr && is_kept(*site.wanted, *site.moved) && !site.is_written(*site.wanted);
+  if (!kept) return swapped;
+  std::swap(swapped.moved, swapped.wanted);
+  swapped.device = swapped.wanted->device;
+  return swapped;
+}
+
+// Other entries of the same container in the statement.
+std::vector<Node> entries_beside(Node operand) {
+  std::vector<Node> all = {operand};
+  const Node container = operand.is(Kind::Subscript) ? operand.child(Field::Value) : Node();
+  if (!container.is(Kind::Identifier) || operand.children(Field::Subscript).size() != 1) return all;
+  if (!program::integer_value(operand.child(Field::Subscript))) return all;
+  for (const Node node : program::statement_of(operand).subtree()) {
+    const bool entry = node.is(Kind::Subscript) && node != operand && is_read(node) &&
+                       node.child(Field::Value).text() == container.text() &&
+                       program::integer_value(node.child(Field::Subscript));
+    if (entry) all.push_back(node);
+  }
+  return all;
+}
+
 }  // namespace
 
-MaybeChange move_operand(const Site& site) {
+MaybeChange move_operand(const Site& given) {
+  if (!given.finding.where || given.failing_statement() != given.statement()) return {};
+  const Site site = with_kept_moved(given);
   const Operand& moved = *site.moved;
-  if (!site.finding.where || site.failing_statement() != site.statement()) return {};
   if (site.is_written(moved) || moved.number || moved.generator || moved.device_argument) return {};
   const Node operand = operand_in(site);
   if (!operand || is_move(program::call_parts(operand))) return {};
@@ -85,9 +120,14 @@ MaybeChange move_operand(const Site& site) {
       return Change{{*before}, "Move " + as_code(operand.text()) + " before it is used: " + as_code(once)};
     }
   }
-  const auto edit = program::append_to_expression(operand, move_to(device));
-  if (!edit || device.empty()) return {};
-  return Change{{*edit}, "Move " + as_code(operand.text()) + " where it is used: " + as_code(move_to(device))};
+  Change change;
+  for (const Node one : entries_beside(operand)) {
+    auto edit = device.empty() ? std::nullopt : program::append_to_expression(one, move_to(device));
+    if (edit) change.edits.push_back(std::move(*edit));
+  }
+  if (change.edits.empty()) return {};
+  change.text = "Move " + as_code(operand.text()) + " where it is used: " + as_code(move_to(device));
+  return change;
 }
 
 }  // namespace devsan::report::fixes

@@ -1,6 +1,7 @@
 // What the line binds, keeps, hands on or returns, where that becomes the operand.
 
 #include <algorithm>
+#include <array>
 
 #include "report/fixes/device_at_hand.h"
 #include "report/fixes/device_value.h"
@@ -9,6 +10,7 @@
 #include "report/fixes/torch_calls.h"
 #include "report/program/definitions.h"
 #include "report/program/flow.h"
+#include "report/program/functions.h"
 #include "report/program/literals.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
@@ -71,13 +73,16 @@ bool is_alias(Node value) {
   return value.is(Kind::Identifier) || value.is(Kind::Attribute) || value.is(Kind::Subscript);
 }
 
-// The value's own call says where it goes: that is what to change, if it may be.
+// The value's own call says where it goes, or that of what it is a part of: that is what to change, if it may be.
 bool says_where(Node value) {
-  const CallParts call = program::call_parts(program::without_parentheses(value));
+  const Node node = program::without_parentheses(value);
+  if (node.is(Kind::Subscript)) return says_where(node.child(Field::Value));
+  const CallParts call = program::call_parts(node);
   if (!call) return false;
   if (is_move(call)) return call.method() != "to" || device_of_move(call);
   const std::string_view argument = device_argument_of(call);
-  return !argument.empty() && call.keyword(argument);
+  if (!argument.empty() && call.keyword(argument)) return true;
+  return call.receiver() && slice::is_tensor_method(call.method()) && says_where(call.receiver());
 }
 
 // Bound to several names at once: which of them is the operand is not told.
@@ -140,6 +145,20 @@ bool is_movable(const Operand& operand) {
   return !operand.number && !operand.generator && !operand.device_argument;
 }
 
+// The value, and attributes of the same object beside it in a tuple that is assigned: they came the same way.
+std::vector<Node> with_attributes_beside(const Site& site, Node value) {
+  std::vector<Node> all = {value};
+  const Node display = value.parent();
+  const bool several = display.is(Kind::ExpressionList) || display.is(Kind::Tuple);
+  if (!value.is(Kind::Attribute) || !several || !display.parent().is(Kind::Assignment)) return all;
+  for (const Node other : program::elements(display)) {
+    const bool alike = other.is(Kind::Attribute) && other != value &&
+                       other.child(Field::Object).text() == value.child(Field::Object).text();
+    if (alike && !is_no_tensor(other, site.code)) all.push_back(other);
+  }
+  return all;
+}
+
 MaybeChange move_value_at(const Site& site, const Place& place) {
   if (!carries_value(place.role) || place.aspect != slice::Aspect::value || !site.is_on_way(place)) return {};
   if (is_unpacked(place)) return {};
@@ -148,9 +167,14 @@ MaybeChange move_value_at(const Site& site, const Place& place) {
   if (!value || says_where(value) || value.parent().is(Kind::DictionarySplat)) return {};
   if (site.is_written(*site.moved) && is_alias(value)) return {};
   const std::string device = device_at_hand(site, value, value);
-  const auto edit = program::append_to_expression(value, move_to(device));
-  if (!edit || device.empty()) return {};
-  return Change{{*edit}, "Move " + as_code(value.text()) + " to the device: " + as_code(move_to(device))};
+  Change change;
+  for (const Node one : with_attributes_beside(site, value)) {
+    auto edit = device.empty() ? std::nullopt : program::append_to_expression(one, move_to(device));
+    if (edit) change.edits.push_back(std::move(*edit));
+  }
+  if (change.edits.empty()) return {};
+  change.text = "Move " + as_code(value.text()) + " to the device: " + as_code(move_to(device));
+  return change;
 }
 
 // What the line computes, as a step of the operand's history.
@@ -229,6 +253,39 @@ std::string target_name(const Site& site) {
   return names.size() == 1 ? names.front() : "";
 }
 
+// Names that the statement binds beside that one, and that another statement hands on together with it: the parts of a
+// batch are moved together.
+std::vector<std::string> names_beside(const Site& site, const std::string& name) {
+  constexpr auto kCount = std::to_array<std::string_view>({"enumerate", "items"});
+  const Node loop = site.statement();
+  const Node bound = loop.is(Kind::ExpressionStatement) ? loop.only_child() : loop;
+  std::vector<std::string> names = {name};
+  if (slice::is_one_of(kCount, slice::called_name(bound.child(Field::Right)))) return names;
+  for (const Definition* one : site.file().definitions().at(bound)) {
+    if (!is_target(site, *one) || one->variable.name == name) continue;
+    const auto handed_on_with = [&](Node call) {
+      const Node statement = program::statement_of(call);
+      return mentions(call.child(Field::Arguments), one->variable.name) && !statement.child(Field::Body) &&
+             mentions(statement, name);
+    };
+    if (std::ranges::any_of(program::calls_in(site.candidate.function), handed_on_with)) {
+      names.emplace_back(one->variable.name);
+    }
+  }
+  return names;
+}
+
+// "x, y = x.to(d), y.to(d)"
+std::string moved_names(const std::vector<std::string>& names, const std::string& device) {
+  std::string targets;
+  std::string values;
+  for (const std::string& name : names) {
+    targets += (targets.empty() ? "" : ", ") + name;
+    values += (values.empty() ? "" : ", ") + name + move_to(device);
+  }
+  return targets + " = " + values;
+}
+
 }  // namespace
 
 MaybeChange take_moved(const Site& site) {
@@ -265,7 +322,7 @@ MaybeChange move_target(const Site& site) {
   if (site.statement().is(Kind::ForStatement) && !first) return {};
   const std::string device = device_at_hand(site, first ? first : site.statement(), {});
   if (device.empty() || device == name + ".device") return {};
-  const std::string code = name + " = " + name + move_to(device);
+  const std::string code = moved_names(names_beside(site, name), device);
   const auto edit =
       first ? program::insert_statement_before(first, code) : program::insert_statement_after(site.statement(), code);
   if (!edit) return {};

@@ -41,11 +41,37 @@ bool is_tensor_subscript(Node subscript) {
          });
 }
 
+// The condition says that the name is None, or nothing.
+bool says_none(Node condition, std::string_view name) {
+  const Node node = program::without_parentheses(condition);
+  const std::string text(name);
+  if (node.text() == text + " is None" || node.text() == "not " + text) return true;
+  const auto parts = program::operations(node);
+  return !parts.empty() && parts.front().operation == "and" &&
+         std::ranges::any_of(program::operands(node), [&](Node one) { return says_none(one, name); });
+}
+
+// The place lies in a branch that runs where the name is None.
+bool is_none_there(Node place, std::string_view name) {
+  for (Node at = place; at.parent(); at = at.parent()) {
+    const Node parent = at.parent();
+    if (parent.is(Kind::IfStatement) && at.role() == Field::Consequence &&
+        says_none(parent.child(Field::Condition), name)) {
+      return true;
+    }
+    const bool choice = parent.is(Kind::ConditionalExpression);
+    const program::ConditionalParts parts = choice ? program::conditional_parts(parent) : program::ConditionalParts();
+    if (choice && parts.if_true == at && says_none(parts.condition, name)) return true;
+  }
+  return false;
+}
+
 class DeviceFinder {
  public:
   DeviceFinder(const Site& site, Node place, Node value)
       : site_(site),
         place_(place),
+        value_(value),
         function_(slice::body_of(place)),
         file_(place.file()),
         own_root_(program::root_of(program::without_parentheses(value)).text()) {}
@@ -76,10 +102,13 @@ class DeviceFinder {
   // The name has a value when the code at the place runs.
   bool is_bound(std::string_view name) const {
     const Scope* binding = file_.scopes().binding(name, file_.scopes().of(place_));
-    if (binding == nullptr) return false;
+    if (binding == nullptr || is_none_there(place_, name)) return false;
     if (binding->node != function_) return true;
     const program::Reaching reaching = file_.flow().reaching(program::Variable{name, {}}, place_);
-    return !reaching.definitions.empty();
+    // In a loop it may get its value behind the place: the first time it has none.
+    return std::ranges::any_of(reaching.definitions, [&](const program::Reached& one) {
+      return !reaching.from_entry || one.definition->target.begin_byte() < place_.begin_byte();
+    });
   }
 
   // The other operand in the function that fails.
@@ -138,11 +167,24 @@ class DeviceFinder {
       return is_tensor_subscript(node) ? device_of(node.child(Field::Value), here) : "";
     }
     if (node.is(Kind::UnaryOperator)) return device_of(node.child(Field::Argument), here);
+    if (node.is(Kind::BinaryOperator)) return device_of_operation(node, here);
     if (node.is(Kind::Attribute)) {
       const std::string_view name = slice::last_name(node);
       if (name == "T" || name == "mT" || name == "data") return device_of(node.child(Field::Object), here);
     }
     return program::dotted_name(node).empty() ? "" : checked(node);
+  }
+
+  // That of the one tensor among numbers; else that of the result, where the line computes it and it calls nothing.
+  std::string device_of_operation(Node operation, bool here) const {
+    std::vector<Node> others = program::operands(operation, true);
+    std::erase_if(others, [](Node one) { return program::is_literal(program::without_parentheses(one)); });
+    if (others.size() == 1) return device_of(others.front(), here);
+    for (const Node node : operation.subtree()) {
+      const bool variable = node.is(Kind::Identifier) && program::is_variable_name(node);
+      if (node.is(Kind::Call) || (variable && !is_bound(node.text()))) return "";
+    }
+    return here ? "(" + std::string(operation.text()) + ").device" : "";
   }
 
   std::string device_of_moved(Node device) const {
@@ -152,7 +194,18 @@ class DeviceFinder {
 
   std::string checked(Node tensor) const {
     const std::string_view root = program::root_of(tensor).text();
-    return is_bound(root) && is_same_later(root) ? std::string(tensor.text()) + ".device" : "";
+    return is_bound(root) && is_same_later(root) && !is_stored_later(tensor) ? std::string(tensor.text()) + ".device"
+                                                                             : "";
+  }
+
+  // The function gives the attribute its value between the place and where the operator fails.
+  bool is_stored_later(Node attribute) const {
+    const Node failing = site_.failing_statement();
+    if (!attribute.is(Kind::Attribute) || !failing || function_ != site_.failing_function()) return false;
+    return std::ranges::any_of(file_.definitions().all(), [&](const Definition& one) {
+      return one.target.text() == attribute.text() && slice::body_of(one.target) == function_ &&
+             one.target.begin_byte() > place_.begin_byte() && one.target.begin_byte() < failing.begin_byte();
+    });
   }
 
   // The name has the same value at the place as where the operator fails.
@@ -181,11 +234,20 @@ class DeviceFinder {
     for (const Scope* scope = &file_.scopes().of(place_); scope != nullptr; scope = scope->parent) {
       if (scope->kind == program::ScopeKind::Class && scope->node != function_) continue;
       for (const std::string_view name : scope->names) {
-        if (name != own_root_ && (known || is_called_device(name)) && is_device(*scope, name, known)) {
+        const bool called = known || (is_called_device(name) && !follows(name));
+        if (name != own_root_ && called && is_device(*scope, name, known)) {
           add(std::string(name));
         }
       }
     }
+  }
+
+  // The value is where the variable says already, and that is not where it is wanted.
+  bool follows(std::string_view name) const {
+    const program::Subtree nodes = value_.subtree();
+    return std::ranges::any_of(nodes.begin(), nodes.end(), [&](Node one) {
+      return one.is(Kind::Identifier) && one.text() == name && program::is_variable_name(one);
+    });
   }
 
   bool is_device(const Scope& scope, std::string_view name, bool known) const {
@@ -295,6 +357,7 @@ class DeviceFinder {
 
   const Site& site_;
   Node place_;
+  Node value_;
   Node function_;
   const SourceFile& file_;
   std::string_view own_root_;

@@ -14,11 +14,12 @@ struct Way {
 };
 
 // What the line does with a device decides, before what could be added to it.
-constexpr Way kWays[] = {{&take_result, false},  {&register_buffer, false}, {&give_device, true},
-                         {&correct_move, false}, {&correct_device, false},  {&copy_object, false},
-                         {&move_object, false},  {&give_argument, false},   {&extend_key, true},
-                         {&take_moved, true},    {&move_operand, true},     {&move_value, true},
-                         {&move_target, true}};
+constexpr Way kWays[] = {{&take_result, false}, {&register_buffer, false}, {&draw_there, true},
+                         {&give_device, true},  {&correct_move, false},    {&correct_device, false},
+                         {&copy_object, false}, {&move_object, false},     {&give_argument, false},
+                         {&extend_key, true},   {&ask_device, true},       {&move_beside, false},
+                         {&take_moved, true},   {&move_parts, true},       {&move_operand, true},
+                         {&move_value, true},   {&move_target, true}};
 
 std::optional<Patch> patch_of(const program::SourceFile& file, Change change) {
   const auto changed = program::apply(file.text(), std::move(change.edits));

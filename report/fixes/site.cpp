@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "report/program/definitions.h"
 #include "report/program/positions.h"
+#include "report/program/source_file.h"
 #include "report/slice/torch_names.h"
 
 namespace devsan::report::fixes {
@@ -153,6 +155,11 @@ std::string as_code(std::string_view text) {
   std::size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0U) == 0x80U) --end;
   return "`" + line.substr(0, end) + "…`";
+}
+
+bool imports(const program::SourceFile& file, std::string_view module) {
+  const auto found = file.definitions().of_name(file.scopes().module(), module);
+  return std::ranges::any_of(found, [&](const program::Definition* one) { return one->origin == module; });
 }
 
 std::string move_to(std::string_view device) {

@@ -52,6 +52,7 @@ using MaybeChange = std::optional<Change>;
 // Ways to change a line, each where the line is of its kind. In the files change_*.cpp.
 MaybeChange take_result(const Site& site);      // x.to(d)  ->  x = x.to(d)
 MaybeChange register_buffer(const Site& site);  // self.x = v  ->  self.register_buffer('x', v)
+MaybeChange draw_there(const Site& site);       // f(generator=g, device=d)  ->  f(generator=g, device=g.device).to(d)
 MaybeChange give_device(const Site& site);      // torch.zeros(3)  ->  torch.zeros(3, device=d)
 MaybeChange correct_move(const Site& site);     // x.cpu()  ->  x.to(d)
 MaybeChange correct_device(const Site& site);   // torch.device("cpu")  ->  torch.device("cuda:0")
@@ -59,6 +60,9 @@ MaybeChange copy_object(const Site& site);      // self.net = other.net  ->  sel
 MaybeChange move_object(const Site& site);      // Net()  ->  Net().to(d)
 MaybeChange give_argument(const Site& site);    // f(x)  ->  f(x, device=d)
 MaybeChange extend_key(const Site& site);       // key = (n, dtype)  ->  key = (n, dtype, d)
+MaybeChange ask_device(const Site& site);       // if self.x is None:  ->  if self.x is None or self.x.device != d:
+MaybeChange move_beside(const Site& site);      // self.x = self.x.to(d)  ->  and self.y = self.y.to(d) behind it
+MaybeChange move_parts(const Site& site);       // self.xs = xs  ->  self.xs = [one.to(d) for one in xs]
 MaybeChange take_moved(const Site& site);       // f(x)  ->  f(y), behind y = x.to(d)
 MaybeChange move_operand(const Site& site);     // x + y  ->  x + y.to(d), where that fails
 MaybeChange move_value(const Site& site);       // x = f()  ->  x = f().to(d)
@@ -66,6 +70,8 @@ MaybeChange move_target(const Site& site);      // for x in y:  ->  … x = x.to
 
 // "`x = …` …" for sentences: the text, cut where it is long.
 std::string as_code(std::string_view text);
+// The file imports the module, by its name.
+bool imports(const program::SourceFile& file, std::string_view module);
 // ".to(d)", or ".cpu()".
 std::string move_to(std::string_view device);
 

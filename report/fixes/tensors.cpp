@@ -86,6 +86,10 @@ class Judge {
         const std::string_view name = slice::last_name(node);
         return name == "shape" || name == "dtype" || name == "device" || name == "ndim" || is_kept_as_other(name);
       }
+      case Kind::Subscript: {  // of a shape
+        const Node container = node.child(Field::Value);
+        return container.is(Kind::Attribute) && slice::last_name(container) == "shape";
+      }
       case Kind::ConditionalExpression: {
         const program::ConditionalParts parts = program::conditional_parts(node);
         return is_other(parts.if_true, depth + 1) || is_other(parts.if_false, depth + 1);

