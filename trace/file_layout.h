@@ -74,9 +74,9 @@ struct FileHeader {
   std::uint64_t file_size;
   std::uint32_t pid;
   std::uint32_t parent_pid;
-  std::int32_t rank;           // RANK; -1 where it was not set at the start (Rank may tell it later)
-  std::int32_t local_rank;     // LOCAL_RANK; -1
-  std::int32_t world_size;     // WORLD_SIZE; -1
+  std::int32_t rank;           // of trace/job_place.h; -1 where nothing said it at the start (Rank may tell it later)
+  std::int32_t local_rank;     // -1: not said
+  std::int32_t world_size;     // -1: not said
   CloseMark close_mark;        // written once, at exit
   std::int64_t start_time_ns;  // CLOCK_REALTIME
   std::uint64_t start_ticks;   // field 22 of /proc/self/stat: tells a process from a later one with its pid
@@ -101,10 +101,12 @@ struct FileHeader {
   std::array<StringId, kMaxDevices> device_names;  // by DeviceSlot: "cuda:0"
   ToldEnd told_end;                                // by the launcher that waited for the process
   std::array<char, 64> run;                        // which run the process belongs to, zero-padded; empty: not known
-  std::uint64_t rendezvous;  // digest of what the launcher gave all processes of a distributed run; 0 without one
-  std::int64_t end_time_ns;  // CLOCK_REALTIME, stored before the close mark; 0: not known
-  std::uint32_t facts_lost;  // records Facts and SourceFile that found no room: they leave some to what follows
-  std::array<std::byte, 3148> reserved;
+  std::uint64_t rendezvous;        // digest of what the launcher gave all processes of a distributed run; 0 without one
+  std::int64_t end_time_ns;        // CLOCK_REALTIME, stored before the close mark; 0: not known
+  std::uint32_t facts_lost;        // records Facts and SourceFile that found no room: they leave some to what follows
+  std::uint32_t node_plus_one;     // the node's number in the job, and 1; 0: not said
+  std::uint32_t attempt_plus_one;  // how often the launcher had started the processes anew, and 1; 0: not said
+  std::array<std::byte, 3140> reserved;
 };
 static_assert(sizeof(FileHeader) == 4096);
 static_assert(offsetof(FileHeader, major_version) == 8 && offsetof(FileHeader, pid) == 24);

@@ -6,7 +6,6 @@
 
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -14,15 +13,6 @@
 
 namespace devsan::trace {
 namespace {
-
-std::int32_t number_from_environment(const char* name) noexcept {
-  const char* const text = std::getenv(name);
-  if (text == nullptr) return -1;
-  const char* const end = text + std::strlen(text);
-  std::int32_t number = -1;
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end && number >= 0 ? number : -1;
-}
 
 // Field 22 of /proc/PID/stat. The second field, the program's name, may hold blanks and brackets.
 std::uint64_t read_start_ticks(const char* stat_file) noexcept {
@@ -58,9 +48,7 @@ ProcessInfo this_process() noexcept {
   ProcessInfo info;
   info.pid = static_cast<std::uint32_t>(getpid());
   info.parent_pid = static_cast<std::uint32_t>(getppid());
-  info.rank = number_from_environment("RANK");
-  info.local_rank = number_from_environment("LOCAL_RANK");
-  info.world_size = number_from_environment("WORLD_SIZE");
+  info.place = job_place();
   info.start_time_ns = wall_clock_ns();
   info.start_ticks = read_start_ticks("/proc/self/stat");
   utsname names{};

@@ -4,14 +4,14 @@
 #include <array>
 #include <cstdint>
 
+#include "trace/job_place.h"
+
 namespace devsan::trace {
 
 struct ProcessInfo {
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;
-  std::int32_t rank = -1;
-  std::int32_t local_rank = -1;
-  std::int32_t world_size = -1;
+  JobPlace place;
   std::int64_t start_time_ns = 0;
   std::uint64_t start_ticks = 0;  // 0 where /proc is not to be had
   std::array<char, 64> host{};

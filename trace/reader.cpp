@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "trace/source_titles.h"
 
@@ -26,6 +27,12 @@ std::string text_in(const std::array<char, size>& bytes) {
   return {bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0')};
 }
 
+// Of a number that is kept as the next one, so that 0 is none.
+std::optional<int> before(std::uint32_t next) {
+  if (next == 0 || next > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return static_cast<int>(next - 1);
+}
+
 }  // namespace
 
 std::span<const std::byte> TraceFile::section(SectionKind kind) const {
@@ -44,6 +51,14 @@ std::string TraceFile::host() const {
 
 std::string run_of(const FileHeader& header) {
   return text_in(header.run);
+}
+
+std::optional<int> TraceFile::node() const {
+  return before(header_.node_plus_one);
+}
+
+std::optional<int> TraceFile::attempt() const {
+  return before(header_.attempt_plus_one);
 }
 
 std::string TraceFile::run() const {

@@ -120,8 +120,12 @@ class TraceFile {
   const FileHeader& header() const { return header_; }  // its sections cut to what the file holds of them
   std::string host() const;
   std::optional<int> rank() const { return rank_; }  // given at the start, or learned later
-  std::string run() const;                           // which run it belongs to; empty where that is not known
-  std::string_view string(StringId id) const;        // "" for none or damaged; in a damaged file perhaps no UTF-8
+  std::optional<int> local_rank() const { return local_rank_; }
+  std::optional<int> world_size() const { return world_size_; }
+  std::optional<int> node() const;             // its number in the job
+  std::optional<int> attempt() const;          // how often the launcher had started the processes anew
+  std::string run() const;                     // which run it belongs to; empty where that is not known
+  std::string_view string(StringId id) const;  // "" for none or damaged; in a damaged file perhaps no UTF-8
   std::string_view operator_name(OperatorId id) const;
   std::string_view device_name(DeviceSlot slot) const;
   std::optional<Site> site(SiteId id) const;
@@ -165,6 +169,8 @@ class TraceFile {
   std::filesystem::path path_;
   FileHeader header_{};
   std::optional<int> rank_;
+  std::optional<int> local_rank_;
+  std::optional<int> world_size_;
   std::array<std::vector<std::byte>, kSectionCount> sections_;  // of each what is in use; what is behind it is zero
   std::map<std::pair<StringId, std::int32_t>, StringId> source_lines_;
   std::vector<Meeting> meetings_;

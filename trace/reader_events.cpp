@@ -174,7 +174,11 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
     case RecordKind::Rank: {
       if (payload.size() != sizeof(RankPayload)) return false;
       const auto learned = read<RankPayload>(payload);
-      if (learned.rank >= 0) file_.rank_ = learned.rank;
+      if (learned.rank < 0) return true;
+      // The task that this process seemed to be is not the rank that it is, so it is not the one of its node either.
+      if (file_.header_.rank >= 0 && learned.rank != file_.header_.rank) file_.local_rank_.reset();
+      file_.rank_ = learned.rank;
+      if (learned.world_size > 0) file_.world_size_ = learned.world_size;
       return true;
     }
     case RecordKind::Meeting:

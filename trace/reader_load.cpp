@@ -167,6 +167,8 @@ std::variant<TraceFile, Damage> TraceFile::Loader::load(const std::filesystem::p
   }
   header.sections = sections;
   if (header.rank >= 0) file_.rank_ = header.rank;
+  if (header.local_rank >= 0) file_.local_rank_ = header.local_rank;
+  if (header.world_size > 0) file_.world_size_ = header.world_size;
 
   check_counters(size);
   read_events();

@@ -87,9 +87,9 @@ bool Recorder::make_indexes() noexcept {
 
 OpenResult Recorder::start_file(std::byte* inherited) noexcept {
   ProcessInfo info = this_process();
-  complete_rank(info);
+  complete_rank(info.place);
   PathBuffer path;
-  const MappedFile file = make_mapped_file(directory_, info.rank, info.pid, layout_.file_size, path);
+  const MappedFile file = make_mapped_file(directory_, info.place.rank, info.pid, layout_.file_size, path);
   if (file.result != OpenResult::opened) return fail(file.result, file.error);
   write_header(file.base, info);
   if (inherited != nullptr) copy_tables(file.base, inherited);
@@ -105,14 +105,19 @@ OpenResult Recorder::start_file(std::byte* inherited) noexcept {
   return OpenResult::opened;
 }
 
-// A forked child has the rank that its parent has learned.
-void Recorder::complete_rank(ProcessInfo& info) noexcept {
-  rank_was_given_ = info.rank >= 0;
+// A forked child has the rank that its parent has learned. Of a group of as many as there are tasks it is learned, too:
+// it may have them in another order.
+void Recorder::complete_rank(JobPlace& place) noexcept {
+  rank_was_given_ = place.rank >= 0 && !place.rank_is_tasks;
+  const std::int32_t learned = rank_.load(std::memory_order_relaxed);
   if (rank_was_given_) {
-    rank_.store(info.rank, std::memory_order_relaxed);
-  } else {
-    info.rank = rank_.load(std::memory_order_relaxed);
-    info.world_size = std::max(info.world_size, world_size_.load(std::memory_order_relaxed));
+    rank_.store(place.rank, std::memory_order_relaxed);
+  } else if (learned >= 0) {
+    if (place.rank >= 0 && place.rank != learned) place.local_rank = -1;
+    place.rank = learned;
+    place.world_size = std::max(place.world_size, world_size_.load(std::memory_order_relaxed));
+  } else if (place.rank >= 0) {
+    world_size_.store(place.world_size - 1, std::memory_order_relaxed);
   }
 }
 
@@ -124,9 +129,11 @@ void Recorder::write_header(std::byte* base, const ProcessInfo& info) const noex
   head.file_size = layout_.file_size;
   head.pid = info.pid;
   head.parent_pid = info.parent_pid;
-  head.rank = info.rank;
-  head.local_rank = info.local_rank;
-  head.world_size = info.world_size;
+  head.rank = info.place.rank;
+  head.local_rank = info.place.local_rank;
+  head.world_size = info.place.world_size;
+  head.node_plus_one = static_cast<std::uint32_t>(info.place.node + 1);
+  head.attempt_plus_one = static_cast<std::uint32_t>(info.place.attempt + 1);
   head.start_time_ns = info.start_time_ns;
   head.start_ticks = info.start_ticks;
   head.host = info.host;

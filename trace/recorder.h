@@ -29,6 +29,7 @@
 
 namespace devsan::trace {
 
+struct JobPlace;
 struct ProcessInfo;
 
 // Of the run that a process and its children belong to; see FileHeader.
@@ -87,7 +88,8 @@ class Recorder {
 
   void add_run_info(std::string_view key, std::string_view value) noexcept;
   void add_notice(std::string_view text) noexcept;
-  // What the process group of all ranks says, for a process whose environment said nothing. Forked children inherit it.
+  // What the process group of all ranks says, for a process that has no RANK in its environment. Forked children
+  // inherit it.
   // A smaller group than the last one is a part of it, and is passed over.
   void add_rank(std::int32_t rank, std::int32_t world_size) noexcept;
   // Unlike the others it may be called in a signal handler.
@@ -153,7 +155,7 @@ class Recorder {
   bool make_indexes() noexcept;
   OpenResult start_file(std::byte* inherited) noexcept;
   OpenResult fail(OpenResult result, int error) noexcept;
-  void complete_rank(ProcessInfo& info) noexcept;
+  void complete_rank(JobPlace& place) noexcept;
   void write_header(std::byte* base, const ProcessInfo& info) const noexcept;
   void copy_tables(std::byte* to, std::byte* from) const noexcept;
 
@@ -189,7 +191,7 @@ class Recorder {
   RunIdentity run_{};
   std::atomic<std::int32_t> rank_{-1};  // of the process group, or of the environment
   std::atomic<std::int32_t> world_size_{-1};
-  bool rank_was_given_ = false;  // by the environment
+  bool rank_was_given_ = false;  // by RANK
 };
 static_assert(std::is_trivially_destructible_v<Recorder>);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "trace/clock.h"
+#include "trace/job_place.h"
 #include "trace/quiet_section.h"
 #include "trace/record_writing.h"
 #include "trace/recorder.h"
@@ -21,6 +22,15 @@ constexpr std::uint32_t kInUse = 1;
 
 bool is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
+}
+
+// A launcher within the process, such as Ray's, sets the variables after torch was loaded.
+void complete_place(FileHeader& head, std::int32_t rank) noexcept {
+  const JobPlace place = job_place();
+  if (place.rank != rank) return;
+  if (head.local_rank < 0) atom(head.local_rank).store(place.local_rank, std::memory_order_relaxed);
+  if (head.node_plus_one != 0 || place.node < 0) return;
+  atom(head.node_plus_one).store(static_cast<std::uint32_t>(place.node + 1), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -71,6 +81,7 @@ void Recorder::add_rank(std::int32_t rank, std::int32_t world_size) noexcept {
     if (world_size <= known) return;
   } while (!world_size_.compare_exchange_weak(known, world_size, std::memory_order_relaxed));
   rank_.store(rank, std::memory_order_relaxed);
+  complete_place(header_of(base), rank);
   add_record(base, RecordKind::Rank, RankPayload{rank, world_size});
 }
 

@@ -48,8 +48,10 @@ Process process_of(const trace::TraceFile& trace) {
   process.pid = header.pid;
   process.parent_pid = header.parent_pid;
   process.rank = trace.rank();
-  if (header.local_rank >= 0) process.local_rank = header.local_rank;
-  if (header.world_size >= 0) process.world_size = header.world_size;
+  process.local_rank = trace.local_rank();
+  process.world_size = trace.world_size();
+  process.node = trace.node();
+  process.attempt = trace.attempt();
   process.run = trace.run();
   process.host = trace.host();
   process.start_ns = header.start_time_ns;

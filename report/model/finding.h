@@ -347,9 +347,9 @@ struct Process {
   std::optional<int> rank;
   std::optional<int> local_rank;
   std::optional<int> world_size;
-  std::optional<int> node;  // the machine, counted by the lowest rank on it; none outside a distributed run
-  int attempt = 0;          // how many processes had the rank before it in this run
-  std::string run;          // the name of the one it belongs to; empty where its trace says none
+  std::optional<int> node;     // its number in the job, as the launcher says
+  std::optional<int> attempt;  // how often the launcher had started the processes anew
+  std::string run;             // the name of the one it belongs to; empty where its trace says none
   std::string host;
   std::string command;
   std::int64_t start_ns = 0;

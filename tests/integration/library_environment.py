@@ -10,6 +10,7 @@ from harness import ROOT, Runner
 
 PROGRAMS = ROOT / "tests/integration/library_programs"
 NEWEST = ROOT / "tests/integration/library_requirements.txt"
+RAY = ROOT / "tests/integration/ray_requirements.txt"
 DEEPSPEED_0_14_2 = ROOT / "scripts/demo_requirements.txt"
 SETUPTOOLS = "setuptools==84.2.1"
 
