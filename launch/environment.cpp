@@ -94,6 +94,7 @@ trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& fl
   if (flags.sim_guard) options.sim_guard = true;
   if (flags.halt) options.halt = true;
   if (flags.quiet) options.quiet = true;
+  if (flags.stop_after > 0) options.stop_after = flags.stop_after;
   if (options.out.empty()) options.out = default_out;
   options.out = absolute(options.out);
   if (!options.suppressions.empty()) options.suppressions = absolute(options.suppressions);

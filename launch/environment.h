@@ -37,6 +37,7 @@ struct RunFlags {
   bool sim_guard = false;
   bool halt = false;
   bool quiet = false;
+  int stop_after = 0;  // optimizer steps; 0: as DEVSAN_OPTIONS says
 };
 
 // The user's own DEVSAN_OPTIONS with the flags laid over them. Paths end up absolute, since a program may change

@@ -20,6 +20,8 @@
 #include "launch/installation.h"
 #include "launch/jobs.h"
 #include "launch/messages.h"
+#include "launch/preflight.h"
+#include "launch/preflight_command.h"
 #include "launch/reference.h"
 #include "launch/run.h"
 #include "report/diff_command.h"
@@ -30,7 +32,6 @@ namespace {
 
 constexpr char kVersion[] = "devsan " DEVSAN_VERSION;
 constexpr char kVersionHelp[] = "print the version and exit";
-constexpr int kMaxSimulatedDevices = 64;  // as many as PyTorch's own CUDA code allows
 
 // The help of an option of traced processes, for the flag that sets it.
 std::string option_help(std::string_view name) {
@@ -57,6 +58,7 @@ class CommandLine {
     app_.set_version_flag(
         "--version", [] { return std::string(kVersion) + "\n" + describe_hooks(); }, kVersionHelp);
     add_run();
+    add_preflight();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     report::add_diff_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_doctor();
@@ -67,7 +69,10 @@ class CommandLine {
 
   int execute(int count, char** words) {
     std::vector<std::string> arguments(words + 1, words + count);
-    if (!arguments.empty() && arguments[0] == "run") take_command(arguments);
+    if (!arguments.empty() && arguments[0] == "run") request_.command = take_command(*run_, arguments);
+    if (!arguments.empty() && arguments[0] == "preflight") {
+      preflight_request_.command = take_command(*preflight_, arguments);
+    }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -113,10 +118,15 @@ class CommandLine {
   }
 
   void add_doctor() {
-    CLI::App* command =
-        add_command("doctor", "Check driver, torch, packages, limits and configs before a run",
-                    [this] { return doctor_command(doctor_, DEVSAN_VERSION); });
+    CLI::App* command = add_command("doctor", "Check driver, torch, packages, limits and configs before a run",
+                                    [this] { return doctor_command(doctor_, DEVSAN_VERSION); });
     add_doctor_options(*command, doctor_);
+  }
+
+  void add_preflight() {
+    preflight_ = add_command("preflight", "Run a few steps of a command on simulated devices, and give a verdict",
+                             [this] { return preflight(); });
+    add_preflight_options(*preflight_, preflight_request_);
   }
 
   void add_build() {
@@ -157,27 +167,35 @@ class CommandLine {
   }
 
   int run() {
-    if (request_.command.empty()) throw UsageError("run: no command given; write it after --");
+    check_words("run", request_.command, request_.flags, "--sim-memory");
     if (fail_on_) request_.fail_on = FailOn::parse(*fail_on_);
-    if (request_.flags.sim_memory && trace::parse_size(*request_.flags.sim_memory) == 0) {
-      throw UsageError("run: --sim-memory: '" + *request_.flags.sim_memory + "' is not a size such as 8G or 512M");
-    }
-    if (request_.flags.out && request_.flags.out->empty()) throw UsageError("run: --out needs a directory");
-    if (request_.flags.suppressions && request_.flags.suppressions->empty()) {
-      throw UsageError("run: --suppressions needs a file");
-    }
     return run_command(request_);
   }
 
+  int preflight() {
+    check_words("preflight", preflight_request_.command, preflight_request_.flags, "--gpu-memory");
+    return preflight_command(preflight_request_);
+  }
+
+  static void check_words(const std::string& name, const std::vector<std::string>& command, const RunFlags& flags,
+                          const std::string& memory) {
+    if (command.empty()) throw UsageError(name + ": no command given; write it after --");
+    if (flags.sim_memory && trace::parse_size(*flags.sim_memory) == 0) {
+      throw UsageError(name + ": " + memory + ": '" + *flags.sim_memory + "' is not a size such as 8G or 512M");
+    }
+    if (flags.out && flags.out->empty()) throw UsageError(name + ": --out needs a directory");
+    if (flags.suppressions && flags.suppressions->empty()) throw UsageError(name + ": --suppressions needs a file");
+  }
+
   // The user's command must not be read as options of devsan's.
-  void take_command(std::vector<std::string>& arguments) {
-    const RunWords split = split_run_words({arguments.begin() + 1, arguments.end()}, [this](const std::string& name) {
-      const CLI::Option* option = run_->get_option_no_throw(name);
+  static std::vector<std::string> take_command(const CLI::App& command, std::vector<std::string>& arguments) {
+    const RunWords split = split_run_words({arguments.begin() + 1, arguments.end()}, [&](const std::string& name) {
+      const CLI::Option* option = command.get_option_no_throw(name);
       return option != nullptr && option->get_items_expected_min() > 0;
     });
-    request_.command = split.command;
     arguments = split.options;
-    arguments.insert(arguments.begin(), "run");
+    arguments.insert(arguments.begin(), command.get_name());
+    return split.command;
   }
 
   std::string prefix_of_chosen() {
@@ -208,6 +226,8 @@ class CommandLine {
   std::function<int()> action_;
   int view_status_ = 0;
   RunRequest request_;
+  CLI::App* preflight_ = nullptr;
+  PreflightRequest preflight_request_;
   std::optional<std::string> fail_on_;
   BuildFlags build_flags_;
   DoctorRequest doctor_;

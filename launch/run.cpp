@@ -148,15 +148,17 @@ int after_the_run(const RunRequest& request, Traced& traced, const Ending& endin
   if (made.empty()) {
     std::string why = traced.untraceable;
     if (why.empty() && isatty(STDERR_FILENO) != 0) why = why_not_preloaded(request.command);
+    if (request.judge) return request.judge({}, status, why);
     if (!why.empty() && !quiet) say("nothing was traced: " + why);
     return status;
   }
   const bool judged = status == 0 && request.fail_on;
-  if (quiet && !judged) return status;
+  if (quiet && !judged && !request.judge) return status;
   const report::Reading reading = report::read_traces(made);
   if (!quiet && (report::has_something_to_tell(reading.report) || isatty(STDERR_FILENO) != 0)) {
     std::cerr << report::summary(reading.report, report::style_for(STDERR_FILENO)) << std::flush;
   }
+  if (request.judge) return request.judge(reading.report, status, "");
   const bool failed = judged && std::ranges::any_of(reading.report.findings, [&](const report::Finding& finding) {
                         return request.fail_on->matches(finding);
                       });
@@ -195,10 +197,12 @@ Start prepare(const RunRequest& request, const Installation& installation, trace
     const bool simulated = request.flags.sim.value_or(0) > 0;
     const HooksForRun hooks = prepare_hooks(installation, request.command, merged.options, simulated);
     if (!hooks.refusal.empty()) {
-      say("run: --sim cannot be had: " + hooks.refusal);
+      say((request.judge ? "preflight: no simulated devices: " : "run: --sim cannot be had: ") + hooks.refusal);
       return Start::refused;
     }
     untraceable = hooks.untraceable;
+    // A process that is ended in the middle keeps no output back.
+    if (request.judge) environment.set("PYTHONUNBUFFERED", "1");
     if (!hooks.told.empty()) merged.options.told = hooks.told;
   }
   environment.set("DEVSAN_OPTIONS", trace::format_options(merged.options));
@@ -213,6 +217,7 @@ int run_command(const RunRequest& request) {
   Environment environment = Environment::inherited();
   const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
   trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
+  if (request.judge && !merged.options.enabled) throw UsageError("preflight: DEVSAN_OPTIONS switches devsan off");
   if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
   Start start = Start::untraced;
   std::string untraceable;
@@ -225,6 +230,7 @@ int run_command(const RunRequest& request) {
     if (merged.options.run.empty() || (inside && !nested)) merged.options.run = new_run();
     start = prepare(request, installation, merged, environment, untraceable);
   } catch (const Failure& failure) {
+    if (request.judge) throw;
     if (!merged.options.quiet) warn(failure.what());
   }
   if (start == Start::refused) return kUsageStatus;

@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 11;
+inline constexpr std::uint32_t kHooksAbi = 12;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -27,6 +27,7 @@ struct LibraryOptions {
   bool late_copies = false;            // on simulated devices
   bool guard = false;                  // their pages, from the host
   bool source = true;                  // the text of files goes into the trace
+  int stop_after = 0;                  // optimizer steps; 0: never
 };
 
 // Code of the program touched memory of a device that only the device may touch. No tensor's data: addresses alone.

@@ -116,13 +116,18 @@ void* replace_cuda_call(const char* symbol, void* real, const ElfImage& object) 
   return real != nullptr ? cuda::in_place_of(symbol, real) : cuda::in_place_of_unbound(symbol, object);
 }
 
+constexpr int kNoRehearsalStatus = 69;
+
 // What one start does, step by step. Each step is false when it could not be done, and has then said why.
 class Start {
  public:
   Start(const TorchSighting& torch, bool importing) noexcept
       : torch_(torch), importing_(importing), options_(*reinterpret_cast<const trace::Options*>(g_options_memory)) {}
 
-  bool run() noexcept {
+  bool run() noexcept { return begin() || end_rehearsal(); }
+
+ private:
+  bool begin() noexcept {
     interpreter_ = inspect_interpreter(importing_);
     ancestry_ = look_at_ancestors();
     read_options();
@@ -131,7 +136,13 @@ class Start {
     return load_simulation() && load_hooks();
   }
 
- private:
+  // What was to be a few steps on simulated devices must not become the whole training on real ones.
+  bool end_rehearsal() const noexcept {
+    if (options_.stop_after <= 0) return false;
+    say("a rehearsal without devsan and its simulated devices is none: the process ends with status 69");
+    ::_exit(kNoRehearsalStatus);
+  }
+
   // Once for a run: a child of a process that said it does not repeat it.
   void tell(const char* sentence) const noexcept {
     g_recorder.add_notice(sentence);
@@ -151,9 +162,13 @@ class Start {
     trace::ParsedOptions parsed = trace::parse_options(g_options_text.view());
     new (g_options_memory) trace::Options(std::move(parsed.options));
     set_quiet(options_.quiet);
-    g_services.options = {
-        options_.halt,      options_.sim,   trace::parse_size(options_.sim_memory), options_.sim_late_copies,
-        options_.sim_guard, options_.source};
+    g_services.options = {options_.halt,
+                          options_.sim,
+                          trace::parse_size(options_.sim_memory),
+                          options_.sim_late_copies,
+                          options_.sim_guard,
+                          options_.source,
+                          options_.stop_after};
     if (ancestry_.another_started) return;
     if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long; its end is ignored");
     for (const std::string& complaint : parsed.complaints) {
@@ -279,7 +294,7 @@ class Start {
     message.append(needed).append("; there is no ").append(hooks_directory_.view()).append("/").append(kSimLibrary);
     fail(message);
     g_services.options.simulated_devices = 0;
-    return true;
+    return options_.stop_after <= 0;
   }
 
   bool load_simulation() noexcept {

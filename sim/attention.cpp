@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "sim/host_kernels.h"
+#include "trace/not_simulated.h"
 
 namespace devsan::sim {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 using OptionalTensor = std::optional<at::Tensor>;
 
 void check_no_dropout(double dropout_p) {
-  TORCH_CHECK_NOT_IMPLEMENTED(dropout_p == 0,
-                              "devsan's simulated CUDA devices do not cover fused attention with dropout");
+  TORCH_CHECK_NOT_IMPLEMENTED(dropout_p == 0, trace::kNotSimulated, "fused attention with dropout");
 }
 
 // What the CPU's kernel takes on trust.
@@ -36,9 +36,8 @@ void check_flash_operands(const at::Tensor& query, const at::Tensor& key, const 
   TORCH_CHECK(c10::isReducedFloatingType(query.scalar_type()), "FlashAttention only support fp16 and bf16 data type");
   TORCH_CHECK(key.size(1) > 0 && query.size(1) % key.size(1) == 0,
               "Number of heads in key/value must divide number of heads in query");
-  TORCH_CHECK_NOT_IMPLEMENTED(!is_causal || query.size(2) == key.size(2),
-                              "devsan's simulated CUDA devices do not cover causal flash attention of ", query.size(2),
-                              " queries over ", key.size(2), " keys");
+  TORCH_CHECK_NOT_IMPLEMENTED(!is_causal || query.size(2) == key.size(2), trace::kNotSimulated,
+                              "causal flash attention of ", query.size(2), " queries over ", key.size(2), " keys");
 }
 
 void check_efficient_operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
@@ -97,8 +96,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     const at::Tensor& attn_bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor&,
     const at::Tensor&, double dropout_p, std::array<bool, 4> wanted, bool is_causal, std::optional<double> scale) {
   check_no_dropout(dropout_p);
-  TORCH_CHECK_NOT_IMPLEMENTED(!wanted[3] || !attn_bias.defined(),
-                              "devsan's simulated CUDA devices do not cover the gradient of fused attention's bias");
+  TORCH_CHECK_NOT_IMPLEMENTED(!wanted[3] || !attn_bias.defined(), trace::kNotSimulated,
+                              "the gradient of fused attention's bias");
   const OptionalTensor bias = attn_bias.defined() ? OptionalTensor(attn_bias) : std::nullopt;
   auto [grad_query, grad_key, grad_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
       grad_out, query, key, value, out, logsumexp, 0.0, is_causal, /*attn_mask=*/bias, scale);

@@ -19,6 +19,7 @@
 #include "sim/host_alias.h"
 #include "sim/random.h"
 #include "sim/with_tensors.h"
+#include "trace/not_simulated.h"
 
 namespace devsan::sim {
 namespace {
@@ -170,8 +171,7 @@ void refuse_in_capture() {
 void check_covered_in_capture(const char* what) {
   if (!is_capturing()) return;
   mark_refused();
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "devsan's simulated CUDA devices do not cover ", what,
-                              " in a captured CUDA graph");
+  TORCH_CHECK_NOT_IMPLEMENTED(false, trace::kNotSimulated, what, " in a captured CUDA graph");
 }
 
 void begin_capture() {

@@ -20,6 +20,7 @@
 #include "sim/layouts.h"
 #include "sim/random.h"
 #include "sim/wider_dtypes.h"
+#include "trace/not_simulated.h"
 
 namespace devsan::sim {
 namespace {
@@ -235,8 +236,8 @@ HostKernel host_kernel_of(const c10::OperatorHandle& op, c10::DispatchKey functi
   const c10::DispatchKey key = c10::toRuntimePerBackendFunctionalityKey(functionality, c10::BackendComponent::CPUBit);
   if (op.hasComputedKernelForDispatchKey(key)) return {key, nullptr};
   const c10::KernelFunction* own = find_host_kernel(op);
-  TORCH_CHECK_NOT_IMPLEMENTED(own != nullptr, "devsan's simulated CUDA devices do not cover the operator ",
-                              op.operator_name(), ": PyTorch has no ", key, " kernel for it");
+  TORCH_CHECK_NOT_IMPLEMENTED(own != nullptr, trace::kNotSimulated, "the operator ", op.operator_name(),
+                              ": PyTorch has no ", key, " kernel for it");
   return {key, own};
 }
 

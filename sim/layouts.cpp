@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace/not_simulated.h"
+
 namespace devsan::sim {
 namespace {
 
@@ -95,7 +97,7 @@ at::Tensor rebuild(const at::Tensor& model, c10::Device device, const Parts& par
     return made;
   }
   TORCH_CHECK_NOT_IMPLEMENTED(model.has_storage() && (model.layout() == at::kStrided || model.is_nested()),
-                              "devsan's simulated CUDA devices do not cover tensors of layout ", model.layout());
+                              trace::kNotSimulated, "tensors of layout ", model.layout());
   c10::Storage storage = parts.storage(model.storage());
   if (model.is_nested()) return nested_over(model, std::move(storage), device);
   if (model.is_quantized()) return quantized(model, std::move(storage), device);

@@ -14,6 +14,7 @@
 #include "sim/devices.h"
 #include "sim/kernel_words.h"
 #include "sim/random.h"
+#include "trace/not_simulated.h"
 
 #define DEVSAN_PYTHON_CALL extern "C" __attribute__((visibility("default")))
 
@@ -59,6 +60,11 @@ DEVSAN_PYTHON_CALL void devsan_sim_next_generator_is_default(int is_default) {
 
 DEVSAN_PYTHON_CALL void devsan_sim_restore_context() {
   devsan::sim::restore_context();
+}
+
+DEVSAN_PYTHON_CALL int devsan_sim_not_covered(const char* what, char* error, std::size_t size) {
+  return devsan::sim::guarded(error, size,
+                              [&] { TORCH_CHECK_NOT_IMPLEMENTED(false, devsan::trace::kNotSimulated, what); });
 }
 
 DEVSAN_PYTHON_CALL int devsan_sim_resize_storage(void* storage, std::size_t bytes, char* error, std::size_t size) {

@@ -48,8 +48,9 @@ inline constexpr std::size_t kSectionCount = 6;
 inline constexpr std::size_t kMaxDevices = 128;
 
 // How the process ended, as far as the process itself could say. `open` in a dead process means that it was killed or
-// crashed; a launcher that waited for it knows more. `halted`: by devsan, as the option `halt` asks.
-enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3, halted = 4 };
+// crashed; a launcher that waited for it knows more. `halted`, `stopped`: by devsan, as the options `halt` and
+// `stop_after` ask.
+enum class CloseMark : std::uint32_t { open = 0, exited = 1, quick_exited = 2, executed = 3, halted = 4, stopped = 5 };
 
 // What is known of the kernel's part in an end; bits.
 enum OomEvidence : std::uint32_t {

@@ -140,6 +140,8 @@ class Recorder {
   std::uint32_t step() const noexcept;
   void set_step(std::uint32_t step) noexcept;
   void count_optimizer_step() noexcept;
+  std::uint32_t optimizer_steps() const noexcept;
+  std::int32_t world_size() const noexcept;  // as far as it is known by now; -1 where it is not
 
  private:
   inline static constinit const EpochPage kNeverOpened{};

@@ -314,4 +314,15 @@ void Recorder::count_optimizer_step() noexcept {
   }
 }
 
+std::uint32_t Recorder::optimizer_steps() const noexcept {
+  std::byte* const base = writable();
+  return base == nullptr ? 0 : atom(header_of(base).optimizer_steps).load(std::memory_order_relaxed);
+}
+
+std::int32_t Recorder::world_size() const noexcept {
+  std::byte* const base = base_.load(std::memory_order_acquire);
+  const std::int32_t said = base == nullptr ? -1 : header_of(base).world_size;
+  return std::max(said, world_size_.load(std::memory_order_relaxed));
+}
+
 }  // namespace devsan::trace

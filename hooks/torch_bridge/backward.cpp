@@ -16,6 +16,7 @@
 #include "hooks/inprocess/events/holder_search.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/silence.h"
+#include "hooks/inprocess/events/stop.h"
 #include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/python_thread.h"
@@ -95,6 +96,7 @@ void count_iteration(const ThreadState& state) noexcept {
     const std::uint32_t step = runtime.step.fetch_add(1, std::memory_order_relaxed) + 1;
     runtime.recorder->set_step(step);
     sample_memory(step);
+    stop_after_enough_steps(step);
   }
 }
 

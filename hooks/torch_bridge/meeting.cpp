@@ -16,6 +16,7 @@
 #include "hooks/inprocess/events/meeting_table.h"
 #include "hooks/inprocess/events/short_report.h"
 #include "hooks/inprocess/events/silence.h"
+#include "hooks/inprocess/events/stop.h"
 #include "hooks/inprocess/interpreter/code_table.h"
 #include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_api.h"
@@ -398,6 +399,7 @@ void record_raised(ThreadState& state, trace::OperatorId op, OperandList& operan
 }
 
 void note_error(std::string_view message) noexcept {
+  note_not_simulated(message);
   ThreadState& state = thread_state();
   const DeviceComplaint complaint = takes_state_from_device(state) ? DeviceComplaint::certain : complaint_of(message);
   if (complaint == DeviceComplaint::none || state.busy) return;

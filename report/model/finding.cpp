@@ -127,6 +127,8 @@ std::string_view name_of(trace::CloseMark mark) {
       return "executed";
     case trace::CloseMark::halted:
       return "halted";
+    case trace::CloseMark::stopped:
+      return "stopped";
   }
   return "open";
 }

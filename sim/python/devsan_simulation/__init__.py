@@ -24,7 +24,7 @@ def extend(extension, library):
     for name, value in covered.items():
         setattr(extension, name, value)
     extension._has_cuda = True
-    uncovered.add_names(extension)
+    uncovered.add_names(extension, core)
     kernel_overrides.keep_out()
     atexit.register(backward_threads.wait_until_idle)
     run_after(extension, "_initExtension", lambda: finish_import(core))

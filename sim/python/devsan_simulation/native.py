@@ -16,6 +16,7 @@ FALLIBLE = {
     "devsan_sim_begin_capture": [],
     "devsan_sim_end_capture": [ctypes.c_void_p],
     "devsan_sim_replay": [ctypes.c_void_p],
+    "devsan_sim_not_covered": [ctypes.c_char_p],
 }
 
 
@@ -87,6 +88,12 @@ class Library:
         graph = ctypes.c_void_p()
         self.call("devsan_sim_end_capture", ctypes.byref(graph))
         return Graph(self, graph)
+
+    def not_covered(self, what):
+        """The exception for what the simulation does not have. It is made in C++, where devsan sees it."""
+        reason = ctypes.create_string_buffer(2048)
+        self._functions["devsan_sim_not_covered"](what.encode(), reason, len(reason))
+        return NotImplementedError(reason.value.decode(errors="replace"))
 
     def call(self, name, *arguments):
         """The functions return 0, or leave the reason of their failure in a buffer."""

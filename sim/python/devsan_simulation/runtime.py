@@ -104,9 +104,8 @@ class Runtime:
 
     def set_sync_debug_mode(self, mode):
         if mode not in (0, "default"):
-            raise NotImplementedError(
-                "devsan's simulated CUDA devices do not cover torch.cuda.set_sync_debug_mode: "
-                "every operator completes before it returns"
+            raise self.core.not_covered(
+                "torch.cuda.set_sync_debug_mode: every operator completes before it returns"
             )
 
 

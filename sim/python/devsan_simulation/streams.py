@@ -8,9 +8,8 @@ def names(extension, core):
     class _CudaStreamBase(extension.Stream):
         def __new__(cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0):
             if stream_ptr:
-                raise NotImplementedError(
-                    "devsan's simulated CUDA devices do not cover torch.cuda.ExternalStream: there is no CUDA driver "
-                    "that a foreign stream could belong to"
+                raise core.not_covered(
+                    "torch.cuda.ExternalStream: there is no CUDA driver that a foreign stream could belong to"
                 )
             if stream_id or device_index or device_type:
                 return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)
@@ -66,10 +65,10 @@ def names(extension, core):
             return self._event.elapsed_time(end_event._event)
 
         def ipc_handle(self):
-            raise NotImplementedError("devsan's simulated CUDA devices do not cover torch.cuda.Event.ipc_handle")
+            raise core.not_covered("torch.cuda.Event.ipc_handle")
 
         @classmethod
         def from_ipc_handle(cls, device, handle):
-            raise NotImplementedError("devsan's simulated CUDA devices do not cover torch.cuda.Event.from_ipc_handle")
+            raise core.not_covered("torch.cuda.Event.from_ipc_handle")
 
     return {"_CudaStreamBase": _CudaStreamBase, "_CudaEventBase": _CudaEventBase}

@@ -2,11 +2,13 @@
 
 
 class Uncovered:
+    core = None  # the simulation's library, which is told of each call
+
     def __init__(self, name):
         self.name = name
 
     def __call__(self, *args, **kwargs):
-        raise NotImplementedError(f"devsan's simulated CUDA devices do not cover {self.name}")
+        raise self.core.not_covered(self.name)
 
     def __repr__(self):
         return f"<{self.name}, not covered by devsan's simulation>"
@@ -64,7 +66,8 @@ def uncovered_type(name, public_name):
     return type(name, (), {"__new__": lambda cls, *args, **kwargs: Uncovered(public_name)()})
 
 
-def add_names(extension):
+def add_names(extension, core):
+    Uncovered.core = core
     for name, public_name in TYPES.items():
         if not hasattr(extension, name):
             setattr(extension, name, uncovered_type(name, public_name))

@@ -1,0 +1,161 @@
+"""`devsan preflight`: a few steps of a command on simulated devices, a verdict, and its exit status."""
+
+import pytest
+
+from harness import need_simulated_devices
+from launchers import Launcher
+
+TRAINING = """
+    import torch
+
+    model = torch.nn.Linear(4, 4).to("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(1000):
+        loss = model(torch.ones(2, 4, device="cuda")).sum()
+        loss.backward()
+        {accumulate}
+        optimizer.step()
+        optimizer.zero_grad()
+        print("made", step)
+        {then}
+"""
+
+RANKS = """
+    import os
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("nccl")
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64).to(rank), device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(1000):
+        model(torch.ones(2, 64, device=rank)).sum().backward()
+        if rank == 1:
+            torch.ones(200, 200) @ torch.ones(200, 200)  # takes longer than the other, and still makes its step
+        optimizer.step()
+        torch.distributed.all_reduce(torch.ones(1, device=rank))
+        optimizer.zero_grad()
+        os.write(1, f"rank {rank} made {step}\\n".encode())
+"""
+
+
+@pytest.fixture
+def launcher(devsan, python, tmp_path):
+    need_simulated_devices(python)
+    return Launcher(devsan, python, tmp_path)
+
+
+def preflight(launcher, *command, options=(), env=None):
+    return launcher.run(launcher.devsan, "preflight", "--out", launcher.out, *options, "--", *command, env=env)
+
+
+def training(launcher, accumulate="pass", then="pass"):
+    return launcher.file("train.py", TRAINING.format(accumulate=accumulate, then=then))
+
+
+def test_two_steps_run_and_the_verdict_is_ok(launcher):
+    done = preflight(launcher, launcher.python, training(launcher))
+    assert (done.status, done.stdout) == (0, "made 0\nmade 1\n"), done.stderr
+    first, *more = done.stderr.splitlines()
+    assert first == "devsan: preflight: ok"
+    assert any(line.startswith("  1 process made 2 optimizer steps on 1 simulated device of ") for line in more)
+    assert any("the command does not say how many it uses" in line for line in more)
+    [process] = done.report["run"]["processes"]
+    assert (process["close"], process["optimizer_steps"]) == ("stopped", 2)
+
+
+def test_steps_are_those_of_the_optimizer_however_many_batches_make_one(launcher):
+    program = training(launcher, accumulate="if step % 3 != 2: continue")
+    done = preflight(launcher, launcher.python, program, options=["--steps", "3"])
+    assert (done.status, done.stdout) == (0, "made 2\nmade 5\nmade 8\n"), done.stderr
+
+
+def test_a_program_without_an_optimizer_is_stopped_too(launcher):
+    program = training(launcher).read_text().replace("optimizer.step()", "pass")
+    done = preflight(launcher, launcher.python, launcher.file("train.py", program))
+    assert done.status == 0 and len(done.stdout.splitlines()) == 64, done.stderr
+    assert "no step of an optimizer was seen" in done.stderr
+
+
+def test_a_finding_decides(launcher):
+    program = training(launcher, then="loss + torch.ones(1)  # on the host")
+    done = preflight(launcher, launcher.python, program)
+    assert done.status == 66 and "devsan: preflight: 1 finding" in done.stderr, done.stderr
+    assert [f["kind"] for f in done.report["findings"] if f["severity"] == "error"] == ["device-mismatch"]
+
+
+def test_a_program_that_ends_by_itself_says_how_far_it_came(launcher):
+    done = preflight(launcher, launcher.python, training(launcher, then="break"))
+    assert (done.status, done.stdout) == (0, "made 0\n"), done.stderr
+    assert "the command ended by itself before 2 optimizer steps" in done.stderr
+
+
+def test_a_program_that_fails_in_its_own_way_keeps_its_status(launcher):
+    done = preflight(launcher, launcher.python, training(launcher, then="raise SystemExit(7)"))
+    assert done.status == 7 and "devsan: preflight: the command failed with status 7" in done.stderr, done.stderr
+
+
+def test_what_cannot_be_simulated_is_named(launcher):
+    program = training(launcher, then="torch.cuda.Event(interprocess=True).ipc_handle()")
+    done = preflight(launcher, launcher.python, program)
+    assert done.status == 69 and "devsan: preflight: could not be simulated" in done.stderr, done.stderr
+    assert "simulated devices do not cover torch.cuda.Event.ipc_handle" in done.stderr
+
+
+def test_memory_that_this_machine_lacks_is_no_finding(launcher):
+    """On real devices of that size the program would have had it."""
+    program = training(launcher, then="torch.empty(1 << 46, dtype=torch.uint8, device='cuda')")
+    done = preflight(launcher, launcher.python, program, options=["--gpu-memory", "128T"])
+    assert done.status == 69, done.stderr
+    assert "which is what this machine can spare" in done.stderr
+
+
+def test_memory_that_the_device_lacks_is_a_finding(launcher):
+    program = training(launcher, then="torch.empty(1 << 30, dtype=torch.uint8, device='cuda')")
+    done = preflight(launcher, launcher.python, program, options=["--gpu-memory", "256M"])
+    assert done.status == 66, done.stderr
+    assert [f["kind"] for f in done.report["findings"] if f["severity"] == "error"] == ["out-of-memory"]
+
+
+def test_a_program_without_torch_is_not_simulated(launcher):
+    done = preflight(launcher, "true")
+    assert done.status == 69 and "no process of the command ran an operator of torch" in done.stderr
+
+
+def test_a_job_of_several_nodes_is_not_started(launcher):
+    done = preflight(launcher, "torchrun", "--nnodes=2", training(launcher))
+    assert done.status == 69 and "torchrun waits for 2 nodes" in done.stderr and done.stdout == ""
+    assert not launcher.out.exists()
+
+
+def test_ranks_of_torchrun_finish_their_step_before_any_of_them_ends(launcher):
+    done = preflight(launcher, launcher.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+                     launcher.file("train.py", RANKS))
+    assert done.status == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} made {step}" for rank in range(2) for step in range(2)]
+    assert "2 processes made 2 optimizer steps on 2 simulated devices" in done.stderr
+    ranks = [process for process in done.report["run"]["processes"] if process["rank"] is not None]
+    assert [process["close"] for process in ranks] == ["stopped", "stopped"]
+    assert {f["severity"] for f in done.report["findings"]} <= {"note"}
+
+
+def test_devices_that_the_program_numbers_are_there(launcher):
+    program = launcher.file("count.py", "import torch\nprint(torch.cuda.device_count(), torch.ones(1, device='cuda').device)\n")
+    done = preflight(launcher, launcher.python, program, env={"CUDA_VISIBLE_DEVICES": "3,1"})
+    assert (done.status, done.stdout) == (0, "2 cuda:0\n"), done.stderr
+
+
+def test_without_its_hooks_the_command_ends_rather_than_train_for_real(launcher):
+    """A shell hides the Python from devsan, and these hooks are none."""
+    program = training(launcher)
+    done = preflight(launcher, "sh", "-c", f"{launcher.python} {program}",
+                     env={"DEVSAN_OPTIONS": f"hooks={launcher.folder}"})
+    assert (done.status, done.stdout) == (69, ""), done.stderr
+    assert "a rehearsal without devsan and its simulated devices is none" in done.stderr
+
+
+def test_switching_devsan_off_is_refused(launcher):
+    done = preflight(launcher, launcher.python, training(launcher), env={"DEVSAN_OPTIONS": "enabled=0"})
+    assert (done.status, done.stdout) == (2, "") and "switches devsan off" in done.stderr
