@@ -155,6 +155,7 @@ inline constexpr std::size_t kMemorySeriesMutableBytes = offsetof(MemorySeriesPa
 enum HolderFlags : std::uint32_t {
   kHolderBounded = 1,  // a container that drops its oldest entries when it is full
   kHolderGraph = 2,    // the tensors that are held have an autograd graph, which holds others
+  kHolderByGraph = 4,  // the holder is one tensor, whose graph alone holds what this record counts
 };
 
 inline constexpr std::size_t kSiteSamples = 64;
@@ -169,7 +170,7 @@ struct SiteMemoryPayload {
   MemorySample peak;
   std::array<MemorySample, kSiteSamples> samples;
   StringId holder;  // "losses[...]": what keeps them, as the program calls it; stored last; none where it was not found
-  std::uint32_t reserved_in_place;
+  SiteId holder_site;  // that made the holder, if it is one tensor whose graph keeps them; else none
   SiteId site;
   OperatorId op;
   DeviceSlot device;

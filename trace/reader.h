@@ -90,6 +90,7 @@ struct SiteMemory {
   std::vector<MemorySample> samples;  // as in MemorySeries
   StringId holder = StringId::none;
   std::uint32_t holder_flags = 0;
+  SiteId holder_site = SiteId::none;
 };
 
 struct LiveMemory {

@@ -146,7 +146,7 @@ bool TraceFile::Loader::take_site_memory(std::span<const std::byte> payload) {
   if (!copy_whole(payload, told)) return false;
   const SeriesClock clock = known(told.clock) ? told.clock : SeriesClock::iterations;
   file_.site_memory_.push_back(
-      {told.site, told.op, told.device, clock, samples_of(told), told.holder, told.holder_flags});
+      {told.site, told.op, told.device, clock, samples_of(told), told.holder, told.holder_flags, told.holder_site});
   return true;
 }
 

@@ -132,7 +132,8 @@ class Recorder {
   CallRingPayload* add_call_ring() noexcept;
   MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept;
   SiteMemoryPayload* add_site_memory(SiteId site, OperatorId op, DeviceSlot device, SeriesClock clock) noexcept;
-  static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags) noexcept;
+  static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags,
+                         SiteId made_at = SiteId::none) noexcept;
 
   // What was live when a device had no memory left; `fixed.rows` is taken from the span.
   void add_live_memory(const LiveMemoryPayload& fixed, std::span<const LiveMemoryRow> rows) noexcept;

@@ -227,8 +227,9 @@ SiteMemoryPayload* Recorder::add_site_memory(SiteId site, OperatorId op, DeviceS
   return add_changing(RecordKind::SiteMemory, fixed, kSiteMemoryMutableBytes);
 }
 
-void Recorder::set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags) noexcept {
+void Recorder::set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags, SiteId made_at) noexcept {
   if (series == nullptr) return;
+  atom(series->holder_site).store(made_at, std::memory_order_relaxed);
   atom(series->holder_flags).store(flags, std::memory_order_relaxed);
   atom(series->holder).store(holder, std::memory_order_release);
 }

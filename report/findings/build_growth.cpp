@@ -110,7 +110,8 @@ bool comes_first(const GrowingSite& a, const GrowingSite& b) {
 }
 
 // `records`: what the host gains with every step by these tensors, besides themselves.
-Finding finding_of(const Process& process, std::vector<GrowingSite> sites, double records) {
+Finding finding_of(const trace::TraceFile& trace, const Process& process, std::vector<GrowingSite> sites,
+                   double records) {
   std::ranges::stable_sort(sites, comes_first);
   const GrowingSite& first = sites.front();
   Finding finding = begin_finding(process);
@@ -118,6 +119,8 @@ Finding finding_of(const Process& process, std::vector<GrowingSite> sites, doubl
   growth.device = std::ranges::max(sites, {}, [](const GrowingSite& s) { return s.part.bytes_per_step; }).device;
   growth.holder = first.holder;
   growth.graph = with_graph(first) || (first.holder.empty() && sites.size() > 2);
+  if ((first.site->holder_flags & trace::kHolderByGraph) != 0)
+    growth.sum_at = user_frame_of(trace, first.site->holder_site);
   growth.bounded = (first.site->holder_flags & trace::kHolderBounded) != 0;
   growth.clock = first.site->clock;
   growth.since = first.slope.since;
@@ -263,7 +266,7 @@ std::vector<Finding> build_growth(const trace::TraceFile& trace, const Process& 
   auto groups = groups_of(std::move(sites));
   const auto most = std::ranges::max_element(groups, {}, tensors_of);
   for (auto group = groups.begin(); group != groups.end(); ++group) {
-    findings.push_back(finding_of(process, std::move(*group), group == most ? records : 0));
+    findings.push_back(finding_of(trace, process, std::move(*group), group == most ? records : 0));
   }
   return findings;
 }

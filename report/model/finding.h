@@ -216,12 +216,13 @@ struct Growth {
     double tensors_per_step = 0;
     std::uint64_t bytes = 0;  // at last
   };
-  std::string device;      // empty: the host
-  std::string holder;      // "losses[...]": empty where it was not found, or there are no tensors
-  bool graph = false;      // what is held has an autograd graph, which holds the other parts
-  bool bounded = false;    // the holder drops its oldest entries when it is full
+  std::string device;           // empty: the host
+  std::string holder;           // "losses[...]": empty where it was not found, or there are no tensors
+  bool graph = false;           // what is held has an autograd graph, which holds the other parts
+  std::optional<Frame> sum_at;  // the holder is one tensor, made here, whose graph holds all parts
+  bool bounded = false;         // the holder drops its oldest entries when it is full
   trace::SeriesClock clock = trace::SeriesClock::iterations;  // what counts the steps of this
-  bool seldom = false;     // tensors were looked at too few times to tell which of them account for it
+  bool seldom = false;  // tensors were looked at too few times to tell which of them account for it
   std::uint32_t since = 0;
   double bytes_per_step = 0;                // of all parts
   double records_per_step = 0;              // bytes that the host gains by its records of the parts; 0: not known

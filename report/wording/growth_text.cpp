@@ -90,8 +90,25 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
   return lines;
 }
 
+namespace {
+
+// "total += loss": what is added to keeps all that it was made of.
+void advise_of_sum(Finding& finding, const Frame& at) {
+  const std::string& sum = finding.growth->holder;
+  finding.root_cause = RootCause{at.file, at.line, at.function, sum,
+                                 "`" + sum + "` is made from itself here with its autograd graph, which so keeps the " +
+                                     "graphs of all " + std::string(step_of(finding.growth->clock)) + "s before, and " +
+                                     "what their backward would need"};
+  finding.fix = Fix{at.file, at.line,
+                    "add the value itself: `.item()` of a number, or `.detach()` of a tensor, which leaves the graph "
+                    "behind; where no gradient is wanted at all, run the loop under `torch.no_grad()`"};
+}
+
+}  // namespace
+
 void advise(Finding& finding) {
   const Growth& growth = *finding.growth;
+  if (growth.sum_at) return advise_of_sum(finding, *growth.sum_at);
   if (!finding.where || growth.holder.empty() || growth.bounded) return;
   const Frame& at = *finding.where;
   const std::string container = "`" + container_of(growth.holder) + "`";

@@ -1,5 +1,6 @@
 """Memory that grows from step to step: what is found, where, and what keeps it; and what must not be taken for it."""
 
+import linecache
 import subprocess
 
 import pytest
@@ -323,6 +324,40 @@ def test_what_an_evaluation_gives_back_before_the_next_training_is_no_growth(run
 
 def test_many_moves_by_one_line_within_an_iteration_are_no_evaluation(run_python):
     run = run_python(loop(each="parts = [torch.ones(1 << 14).cuda() for part in range(40)]", steps=60, pause=0), sim=1)
+    assert growth(run, ("warning", "note")) == []
+
+
+RUNNING_SUM = """
+    import torch
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
+    rows = torch.utils.data.TensorDataset(torch.randn(6400, 32), torch.randint(0, 10, (6400,)))
+
+    class Meter:
+        def __init__(self):
+            self.sum = 0
+
+        def update(self, value):
+            self.sum = self.sum + value  # here
+
+    meter = Meter()
+    for x, y in torch.utils.data.DataLoader(rows, 64):
+        meter.update(torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda()){leaves})
+    print(float(meter.sum))
+"""
+
+
+def test_a_running_sum_that_keeps_the_graph_of_every_batch_is_named_with_its_line(run_python):
+    run = run_python(RUNNING_SUM.format(leaves=""), sim=1)
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] == "meter.sum" and finding["growth"]["graph"] is True
+    assert finding["growth"]["bytes_per_step"] >= 64 * 512 * 4
+    assert "# here" in linecache.getline(finding["root_cause"]["file"], finding["root_cause"]["line"])
+    assert ".item()" in finding["fix"]["text"] and finding["fix"]["line"] == finding["root_cause"]["line"]
+
+
+def test_a_running_sum_of_values_alone_is_no_growth(run_python):
+    run = run_python(RUNNING_SUM.format(leaves=".detach()"), sim=1)
     assert growth(run, ("warning", "note")) == []
 
 

@@ -1,11 +1,14 @@
 #include "hooks/inprocess/events/holder_search.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <exception>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "hooks/inprocess/bridge/graph_walk.h"
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
@@ -48,6 +51,23 @@ Way way_to(const ObjectSearch& search, std::uint32_t index) {
   return way;
 }
 
+// How many nodes of one graph each site has made.
+class NodesOfSites final : public GraphVisitor {
+ public:
+  explicit NodesOfSites(std::span<const GrowingSite> sites) : sites_(sites) {}
+
+  void node(trace::SiteId site) override {
+    if (site == trace::SiteId::none) return;
+    for (std::size_t k = 0; k < sites_.size(); ++k) counts_[k] += sites_[k].site == site ? 1 : 0;
+  }
+
+  std::uint64_t count(std::size_t site) const noexcept { return counts_[site]; }
+
+ private:
+  std::span<const GrowingSite> sites_;
+  std::array<std::uint64_t, kSitesOfSearch> counts_{};
+};
+
 // Counts by which ways the tensors of each site are reached.
 class Holders final : public TensorObserver {
  public:
@@ -55,13 +75,18 @@ class Holders final : public TensorObserver {
 
   void look(const void* thread) {
     search_.run_threads(thread);
-    for (std::size_t k = 0; k < sites_.size(); ++k) tell(k);
+    std::vector<std::size_t> kept_by_none;
+    for (std::size_t k = 0; k < sites_.size(); ++k) {
+      if (!tell(k)) kept_by_none.push_back(k);
+    }
+    if (!kept_by_none.empty()) tell_graphs(kept_by_none);
   }
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
     const trace::LineageId tag = tensor_history(tensor);
     if (tag == trace::LineageId::none) return;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
+    if (graphs_.size() < kGraphs && has_graph(tensor)) graphs_.push_back({place, tensor, node.site});
     for (std::size_t k = 0; k < sites_.size(); ++k) {
       if (sites_[k].site != node.site || sites_[k].op != node.op || sites_[k].device != node.device) continue;
       const Way way = way_to(search_, place);
@@ -81,21 +106,51 @@ class Holders final : public TensorObserver {
     bool graph = false;
   };
 
+  // A tensor with a graph that an object of the program holds.
+  struct Graph {
+    std::uint32_t place;
+    const c10::TensorImpl* tensor;
+    trace::SiteId made_at;
+  };
+
+  // What no object holds, a running sum may: `total += loss` keeps the graph of every step. Of several tensors that
+  // lead to most of it the first counts.
+  void tell_graphs(const std::vector<std::size_t>& sites) const {
+    std::vector<NodesOfSites> counts(graphs_.size(), NodesOfSites(sites_));
+    for (std::size_t g = 0; g < graphs_.size(); ++g) visit_graph(graphs_[g].tensor, counts[g], kNodesOfGraph);
+    for (const std::size_t site : sites) {
+      const auto most = std::ranges::max_element(counts, {}, [&](const auto& nodes) { return nodes.count(site); });
+      if (most == counts.end() || most->count(site) < kLeastNodes || most->count(site) * 2 < sites_[site].count)
+        continue;
+      const Graph& graph = graphs_[static_cast<std::size_t>(most - counts.begin())];
+      const Way way = way_to(search_, graph.place);
+      if (way.open) continue;
+      const trace::StringId name = runtime.recorder->intern_string(way.text);
+      trace::Recorder::set_holder(sites_[site].series, name, trace::kHolderGraph | trace::kHolderByGraph,
+                                  graph.made_at);
+    }
+  }
+
   // The way that most of them are reached by; where that is a single one, there has to be no more than it.
-  void tell(std::size_t site) const {
+  bool tell(std::size_t site) const {
     const auto& ways = found_[site];
     const auto most = std::ranges::max_element(ways, {}, [](const auto& way) { return way.second.count; });
-    if (most == ways.end()) return;
+    if (most == ways.end()) return false;
     const auto& [text, found] = *most;
-    if (found.count * 2 < sites_[site].count && !(found.open && found.count >= kManyEntries)) return;
+    if (found.count * 2 < sites_[site].count && !(found.open && found.count >= kManyEntries)) return false;
     const std::uint32_t flags = (found.bounded ? trace::kHolderBounded : 0U) | (found.graph ? trace::kHolderGraph : 0U);
     trace::Recorder::set_holder(sites_[site].series, runtime.recorder->intern_string(text), flags);
+    return true;
   }
 
   static constexpr std::uint64_t kManyEntries = 64;  // a search looks at a part of a large container
+  static constexpr std::size_t kGraphs = 64;
+  static constexpr std::size_t kNodesOfGraph = 20000;
+  static constexpr std::uint64_t kLeastNodes = 6;
 
   std::span<const GrowingSite> sites_;
   std::array<std::map<std::string, Found>, kSitesOfSearch> found_;
+  std::vector<Graph> graphs_;
   ObjectSearch search_;
 };
 
