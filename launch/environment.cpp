@@ -93,6 +93,7 @@ trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& fl
   if (flags.sim_late_copies) options.sim_late_copies = true;
   if (flags.sim_guard) options.sim_guard = true;
   if (flags.halt) options.halt = true;
+  if (flags.hang_after) options.hang_after = *flags.hang_after;
   if (flags.quiet) options.quiet = true;
   if (flags.stop_after > 0) options.stop_after = flags.stop_after;
   if (options.out.empty()) options.out = default_out;

@@ -36,6 +36,7 @@ struct RunFlags {
   bool sim_late_copies = false;
   bool sim_guard = false;
   bool halt = false;
+  std::optional<int> hang_after;
   bool quiet = false;
   int stop_after = 0;  // optimizer steps; 0: as DEVSAN_OPTIONS says
 };

@@ -112,6 +112,9 @@ class CommandLine {
                      "comma-separated list of kinds")
         ->option_text("KINDS");
     run_->add_flag("--halt", request_.flags.halt, flag_help("halt"));
+    run_->add_option("--hang-after", request_.flags.hang_after, option_help("hang_after"))
+        ->check(CLI::NonNegativeNumber)
+        ->option_text("SECONDS");
     run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
     run_->add_flag("--quiet", request_.flags.quiet, flag_help("quiet"));
     run_->footer("The exit status is that of the command, 128 + N if signal N ended it, and 127 if it was not found.");

@@ -28,6 +28,7 @@ struct LibraryOptions {
   bool guard = false;                  // their pages, from the host
   bool source = true;                  // the text of files goes into the trace
   int stop_after = 0;                  // optimizer steps; 0: never
+  int hang_after = 0;                  // seconds that a collective may take; 0: any time
 };
 
 // Code of the program touched memory of a device that only the device may touch. No tensor's data: addresses alone.
@@ -63,6 +64,8 @@ struct DeviceWatch {
   void (*host_accessed)(const HostAccess& access);
   // The same of pinned memory whose pages were closed (PinnedPages), and are open again: the thread goes on.
   void (*host_touched)(const void* address, bool writes);
+  // What a collective of simulated devices returned, a c10d::Work, has come to its end.
+  void (*work_ended)(const void* work, bool failed);
 };
 
 // A copy between the host and a real device that a call of CUDA's made.

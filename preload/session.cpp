@@ -168,7 +168,8 @@ class Start {
                           options_.sim_late_copies,
                           options_.sim_guard,
                           options_.source,
-                          options_.stop_after};
+                          options_.stop_after,
+                          options_.hang_after};
     if (ancestry_.another_started) return;
     if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long; its end is ignored");
     for (const std::string& complaint : parsed.complaints) {

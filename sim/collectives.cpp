@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/capture.h"
+#include "sim/device_guard.h"
 #include "sim/devices.h"
 #include "sim/host_alias.h"
 
@@ -100,6 +101,7 @@ class PendingWork final : public c10d::Work {
   }
   bool wait(std::chrono::milliseconds timeout) override {
     for (const WorkHandle& part : parts_) part->wait(timeout);
+    tell_work_ended(this);
     return true;
   }
   void synchronize() override { wait(kNoTimeout); }

@@ -155,6 +155,10 @@ class SimulatedGuard final : public c10::impl::DeviceGuardImplInterface {
 
 }  // namespace
 
+void tell_work_ended(const void* work) {
+  if (const DeviceWatch* told = watch()) told->work_ended(work, false);
+}
+
 void tell_host_saw_device(c10::DeviceIndex device) {
   check_context();
   late_copies_saw_device(device);

@@ -16,6 +16,9 @@ void register_device_guard(std::atomic<const DeviceWatch*>* device_watch);
 // An error with this text is about to be thrown.
 void tell_fails(const char* message);
 
+// What a collective has returned, a c10d::Work, has come to its end.
+void tell_work_ended(const void* work);
+
 // The host waited for everything on a device.
 void tell_host_saw_device(c10::DeviceIndex device);
 

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "trace/collective_layout.h"
 #include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/memory_layout.h"
@@ -98,6 +99,27 @@ struct LiveMemory {
   std::vector<LiveMemoryRow> rows;
 };
 
+// The last collectives that the process entered.
+struct Collectives {
+  std::uint64_t entered = 0;          // in the process's life
+  std::vector<CollectiveEntry> last;  // newest first
+};
+
+struct CollectiveGroup {
+  CollectiveGroupPayload fixed{};
+  std::vector<std::int32_t> ranks;  // in the whole run; empty where torch did not say
+};
+
+struct Failure {
+  FailurePayload fixed{};
+  std::vector<FrameRecord> frames;  // innermost first
+};
+
+struct WaitingStack {
+  WaitingStackPayload fixed{};
+  std::vector<FrameRecord> frames;  // innermost first
+};
+
 struct Notice {
   std::string text;
   std::int64_t time_ns = 0;
@@ -154,6 +176,10 @@ class TraceFile {
   const std::vector<MemorySeries>& memory_series() const { return memory_series_; }
   const std::vector<SiteMemory>& site_memory() const { return site_memory_; }
   const std::vector<LiveMemory>& live_memory() const { return live_memory_; }
+  const Collectives& collectives() const { return collectives_; }
+  const std::vector<CollectiveGroup>& collective_groups() const { return collective_groups_; }
+  const std::vector<Failure>& failures() const { return failures_; }
+  const std::vector<WaitingStack>& waiting_stacks() const { return waiting_stacks_; }
   const std::vector<Damage>& damage() const { return damage_; }
   std::uint64_t lost_facts() const { return header_.facts_lost; }
   std::uint64_t lost_events() const { return header_.events_lost; }
@@ -189,6 +215,10 @@ class TraceFile {
   std::vector<MemorySeries> memory_series_;
   std::vector<SiteMemory> site_memory_;
   std::vector<LiveMemory> live_memory_;
+  Collectives collectives_;
+  std::vector<CollectiveGroup> collective_groups_;
+  std::vector<Failure> failures_;
+  std::vector<WaitingStack> waiting_stacks_;
   std::vector<Damage> damage_;
 };
 

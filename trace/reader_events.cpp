@@ -56,6 +56,8 @@ std::size_t mutable_bytes(RecordKind kind) {
       return kDeviceMemoryMutableBytes;
     case RecordKind::CallRing:
       return kCallRingMutableBytes;
+    case RecordKind::CollectiveRing:
+      return kCollectiveRingMutableBytes;
     case RecordKind::MemorySeries:
       return kMemorySeriesMutableBytes;
     case RecordKind::SiteMemory:
@@ -201,6 +203,14 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_site_memory(payload);
     case RecordKind::LiveMemory:
       return take_live_memory(payload);
+    case RecordKind::CollectiveRing:
+      return take_collective_ring(payload);
+    case RecordKind::CollectiveGroup:
+      return take_collective_group(payload);
+    case RecordKind::Failure:
+      return take_with_frames(payload, file_.failures_);
+    case RecordKind::WaitingStack:
+      return take_with_frames(payload, file_.waiting_stacks_);
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "trace/reader.h"
+#include "trace/record_reading.h"
 
 namespace devsan::trace {
 
@@ -39,6 +40,10 @@ class TraceFile::Loader {
   bool take_memory_series(std::span<const std::byte> payload);
   bool take_site_memory(std::span<const std::byte> payload);
   bool take_live_memory(std::span<const std::byte> payload);
+  bool take_collective_ring(std::span<const std::byte> payload);
+  bool take_collective_group(std::span<const std::byte> payload);
+  template <class Record>
+  static bool take_with_frames(std::span<const std::byte> payload, std::vector<Record>& records);
 
   void read_threads();
   void read_tail(const ThreadRing& ring, std::uint64_t offset);
@@ -50,5 +55,18 @@ class TraceFile::Loader {
   std::size_t more_damage_ = 0;
   std::uint64_t more_damaged_bytes_ = 0;
 };
+
+// What is fixed says how many frames follow it.
+template <class Record>
+bool TraceFile::Loader::take_with_frames(std::span<const std::byte> payload, std::vector<Record>& records) {
+  Record record;
+  if (payload.size() < sizeof(record.fixed)) return false;
+  record.fixed = read<decltype(record.fixed)>(payload);
+  auto rest = payload.subspan(sizeof(record.fixed));
+  if (rest.size() != record.fixed.frames * sizeof(FrameRecord)) return false;
+  record.frames = take<FrameRecord>(rest, record.fixed.frames);
+  records.push_back(std::move(record));
+  return true;
+}
 
 }  // namespace devsan::trace

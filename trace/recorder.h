@@ -19,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trace/collective_layout.h"
 #include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/fork_page.h"
@@ -130,10 +131,16 @@ class Recorder {
   DeviceCallPayload* add_device_call(const DeviceCallPayload& fixed) noexcept;
   DeviceMemoryPayload* add_device_memory(const DeviceMemoryPayload& fixed) noexcept;
   CallRingPayload* add_call_ring() noexcept;
+  CollectiveRingPayload* add_collective_ring() noexcept;  // changed by trace/collective_ring.h
   MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept;
   SiteMemoryPayload* add_site_memory(SiteId site, OperatorId op, DeviceSlot device, SeriesClock clock) noexcept;
   static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags,
                          SiteId made_at = SiteId::none) noexcept;
+
+  // The counts in `fixed` are taken from the spans.
+  void add_collective_group(const CollectiveGroupPayload& fixed, std::span<const std::int32_t> ranks) noexcept;
+  void add_failure(const FailurePayload& fixed, std::span<const FrameRecord> frames) noexcept;
+  void add_waiting_stack(const WaitingStackPayload& fixed, std::span<const FrameRecord> frames) noexcept;
 
   // What was live when a device had no memory left; `fixed.rows` is taken from the span.
   void add_live_memory(const LiveMemoryPayload& fixed, std::span<const LiveMemoryRow> rows) noexcept;
@@ -167,6 +174,8 @@ class Recorder {
   ThreadRing* claim_ring(std::byte* base, std::uint32_t tid) noexcept;
   std::byte* begin_record(std::byte* base, std::size_t payload_size) noexcept;
   std::byte* begin_fact(std::byte* base, std::size_t payload_size, std::uint64_t share) noexcept;
+  template <class Payload>
+  void add_with_frames(RecordKind kind, const Payload& fixed, std::span<const FrameRecord> frames) noexcept;
   template <class Payload>
   bool add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept;
   template <class Payload>

@@ -204,6 +204,54 @@ CallRingPayload* Recorder::add_call_ring() noexcept {
   return ring;
 }
 
+CollectiveRingPayload* Recorder::add_collective_ring() noexcept {
+  std::byte* const base = writable_by_owner();
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(CollectiveRingPayload)) : nullptr;
+  if (place == nullptr) return nullptr;
+  auto* const ring = reinterpret_cast<CollectiveRingPayload*>(place);
+  ring->entry_count = kCollectiveEntries;
+  constexpr std::size_t kFixed = sizeof(*ring) - kCollectiveRingMutableBytes;
+  publish(place, RecordKind::CollectiveRing, {place + kCollectiveRingMutableBytes, kFixed});
+  return ring;
+}
+
+void Recorder::add_collective_group(const CollectiveGroupPayload& fixed, std::span<const std::int32_t> ranks) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  ranks = at_most(ranks);
+  const std::size_t size = (sizeof(CollectiveGroupPayload) + ranks.size_bytes() + 7) / 8 * 8;
+  std::byte* const place = begin_record(base, size);
+  if (place == nullptr) return;
+  CollectiveGroupPayload head = fixed;
+  head.ranks = static_cast<std::uint32_t>(ranks.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(place + sizeof(head), ranks);
+  publish(place, RecordKind::CollectiveGroup, {place, size});
+}
+
+template <class Payload>
+void Recorder::add_with_frames(RecordKind kind, const Payload& fixed, std::span<const FrameRecord> frames) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  frames = at_most(frames);
+  const std::size_t size = sizeof(Payload) + frames.size_bytes();
+  std::byte* const place = begin_record(base, size);
+  if (place == nullptr) return;
+  Payload head = fixed;
+  head.frames = static_cast<std::uint16_t>(frames.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(place + sizeof(head), frames);
+  publish(place, kind, {place, size});
+}
+
+void Recorder::add_failure(const FailurePayload& fixed, std::span<const FrameRecord> frames) noexcept {
+  add_with_frames(RecordKind::Failure, fixed, frames);
+}
+
+void Recorder::add_waiting_stack(const WaitingStackPayload& fixed, std::span<const FrameRecord> frames) noexcept {
+  add_with_frames(RecordKind::WaitingStack, fixed, frames);
+}
+
 MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept {
   std::byte* const base = writable_by_owner();
   std::byte* const place = base != nullptr ? begin_record(base, sizeof(MemorySeriesPayload)) : nullptr;

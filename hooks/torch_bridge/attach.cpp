@@ -10,6 +10,7 @@
 #include "hooks/inprocess/common/often_read.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/events/collective_log.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/pending_copies.h"
 #include "hooks/inprocess/interpreter/python_start.h"
@@ -17,6 +18,7 @@
 #include "hooks/inprocess/provenance/device_slots.h"
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/torch_bridge/boxed_call.h"
+#include "hooks/torch_bridge/collectives.h"
 #include "hooks/torch_bridge/host_access.h"
 #include "hooks/torch_bridge/layout_check.h"
 #include "hooks/torch_bridge/meeting.h"
@@ -57,6 +59,7 @@ void begin_recording() noexcept {
 constexpr DeviceWatch kDeviceWatch = {
     &begin_recording,
     [](const void* event, int device, std::int64_t stream) {
+      collective_records_event(event, stream);
       pending_copies.record_event(event, {device, stream});
     },
     [](const void* event) { pending_copies.forget_event(event); },
@@ -67,6 +70,7 @@ constexpr DeviceWatch kDeviceWatch = {
       pending_copies.wait_event({device, stream}, event);
     },
     [](const void* event, bool waited) {
+      collective_log.event_completed(event);
       if (waited || is_asked_by_program()) pending_copies.host_saw_event(event);
     },
     [](int device, std::int64_t stream, bool waited) {
@@ -76,6 +80,7 @@ constexpr DeviceWatch kDeviceWatch = {
     [](const char* message) { note_error(message); },
     &note_host_access,
     &note_host_touch,
+    [](const void* work, bool failed) { collective_log.work_ended(work, failed); },
 };
 
 }  // namespace

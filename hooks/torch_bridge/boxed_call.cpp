@@ -28,6 +28,7 @@
 #include "hooks/torch_bridge/boxed_operands.h"
 #include "hooks/torch_bridge/boxed_watch.h"
 #include "hooks/torch_bridge/call.h"
+#include "hooks/torch_bridge/collectives.h"
 #include "hooks/torch_bridge/schema_operators.h"
 #include "hooks/torch_bridge/storage_release.h"
 #include "hooks/torch_bridge/thread_start.h"
@@ -252,7 +253,16 @@ class BoxedCalls {
   void begin(const at::RecordFunction& guard, const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {
     if (std::exchange(armed_, nullptr) != &guard || arguments.size() < schema.arguments().size()) return;
     // TorchScript's stack holds other values below the arguments.
-    begin(Way::dispatcher, &guard, schema, arguments.slice(arguments.size() - schema.arguments().size()));
+    const BoxedArguments own = arguments.slice(arguments.size() - schema.arguments().size());
+    ThreadState& state = thread_state();
+    const bool collective = std::string_view(schema.name()).starts_with("c10d::");
+    const bool part_of_outer = count_ == kMostCalls || is_part_of_outer(state);
+    if (part_of_outer && !collective) return;
+    if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+    const SchemaOperator op = schema_operator(schema);
+    if (op.id == trace::OperatorId::none) return;
+    if (!part_of_outer) begin(Way::dispatcher, &guard, schema, op, own);
+    if (collective) collective_begins(guard, op, own);
   }
 
   void begin(Way way, const void* guard, const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {
@@ -260,13 +270,18 @@ class BoxedCalls {
     if (count_ == kMostCalls || is_part_of_outer(state)) return;
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
     const SchemaOperator op = schema_operator(schema);
-    if (op.id == trace::OperatorId::none) return;
+    if (op.id != trace::OperatorId::none) begin(way, guard, schema, op, arguments);
+  }
+
+  void begin(Way way, const void* guard, const c10::FunctionSchema& schema, const SchemaOperator& op,
+             BoxedArguments arguments) noexcept {
     if (BoxedCall* around = innermost(); around != nullptr) around->calls(op.id);
     new (&slots_[count_]) BoxedCall(way, guard, schema, op, arguments);
     ++count_;
   }
 
   void end(const at::RecordFunction& guard) noexcept {
+    collective_returns(guard);
     end(&guard, [&](BoxedCall& call) {
       if (call.is_left_by_exception()) {
         call.thrown();

@@ -8,9 +8,11 @@
 #include <cstdint>
 
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/failure_notes.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/interpreter/python_library.h"
 #include "hooks/torch_bridge/boxed_call.h"
+#include "hooks/torch_bridge/collective_groups.h"
 #include "hooks/torch_bridge/torch_function.h"
 
 namespace devsan::hooks {
@@ -97,6 +99,8 @@ std::int32_t torch_call_dispatcher_wrapper(const char* name, const char* overloa
 // The first group is that of all ranks: PyTorch makes others out of it alone.
 void make_process_group_wrapper(void* group, void* store, int rank, int size) {
   demand();
+  group_is_made(group);
+  note_rank(rank, size);
   runtime.recorder->add_rank(rank, size);
   make_process_group(group, store, rank, size);
 }

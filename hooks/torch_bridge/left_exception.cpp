@@ -12,18 +12,23 @@
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/events/collective_log.h"
 #include "hooks/inprocess/events/device_messages.h"
+#include "hooks/inprocess/events/failure_notes.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
+#include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/exit_call.h"
 #include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/traceback_frames.h"
 #include "hooks/inprocess/provenance/device_slots.h"
+#include "hooks/inprocess/provenance/stack.h"
 #include "hooks/inprocess/snapshot/object_graph.h"
 #include "hooks/torch_bridge/meeting.h"
 #include "hooks/torch_bridge/operand_list.h"
 #include "hooks/torch_bridge/thread_start.h"
+#include "trace/clock.h"
 
 namespace devsan::hooks {
 
@@ -32,6 +37,7 @@ namespace {
 constexpr int kMaxTorchFrames = 8;       // of torch, around the one that raised
 constexpr std::size_t kMaxEntries = 16;  // of a list or tuple
 constexpr std::size_t kMaxMessage = 1024;
+constexpr std::size_t kMaxFailureFrames = 32;
 
 // `raise` and `assert`, rather than a call that raised.
 bool raises_itself(const void* frame) {
@@ -145,16 +151,37 @@ void add_operands(const void* innermost, std::string_view message, OperandList& 
   }
 }
 
+// That this ended the program, for whoever compares the ranks of a run. Of the message one line: it is the program's
+// own.
+void record_failure(const ThreadState& state, const void* exception, std::string_view message,
+                    const TracebackFrames& frames) {
+  const Stack stack(frames.innermost());
+  trace::FailurePayload fixed{};
+  fixed.time_ns = trace::wall_clock_ns();
+  fixed.type = runtime.recorder->intern_string(type_name(exception));
+  if (runtime.host->options.source) {
+    fixed.message = runtime.recorder->intern_string(message.substr(0, message.find('\n')));
+  }
+  fixed.step = runtime.step.load(std::memory_order_relaxed);
+  fixed.tid = state.tid;
+  const auto shown = stack.frames().first(std::min(stack.frames().size(), kMaxFailureFrames));
+  keep_source_lines(shown);
+  runtime.recorder->add_failure(fixed, shown);
+  tell_other_ranks({fixed.time_ns, fixed.step, runtime.recorder->string(fixed.type),
+                    runtime.recorder->string(fixed.message), collective_log.last_failed()});
+}
+
 void look_at(ThreadState& state, const void* exception, const void* traceback) {
   char buffer[kMaxMessage];
   const std::string_view message = exception_text(exception, buffer, sizeof buffer);
+  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
+  const TracebackFrames frames(traceback);
+  record_failure(state, exception, message, frames);
   if (device_complaint(message) == DeviceComplaint::none) return;
   // Torch's worker threads and processes hand on what was raised there, with its traceback in the message.
   if (message.find("Traceback (most recent call last)") != message.npos) return;
-  const TracebackFrames frames(traceback);
   const void* innermost = frames.innermost();
   if (innermost == nullptr || !is_torch_code(innermost) || !raises_itself(innermost)) return;
-  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
   OperandList operands(trace::OperatorId::none);
   add_operands(innermost, message, operands);
   record_left(state, message, innermost, operands);

@@ -16,8 +16,6 @@
 
 namespace devsan::hooks {
 
-namespace {
-
 const char* dtype_name(caffe2::TypeMeta type) noexcept {
   try {
     switch (c10::typeMetaToScalarType(type)) {
@@ -54,6 +52,8 @@ const char* dtype_name(caffe2::TypeMeta type) noexcept {
     return "";
   }
 }
+
+namespace {
 
 template <class Slot>
 const void* python_object(const Slot& slot) noexcept {

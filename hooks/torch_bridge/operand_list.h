@@ -12,6 +12,9 @@
 
 namespace devsan::hooks {
 
+// "float32"; "" for what is no scalar type.
+const char* dtype_name(caffe2::TypeMeta type) noexcept;
+
 class OperandList final : public OperandSink {
  public:
   // `schema` names the arguments of operators that are not wrapped.

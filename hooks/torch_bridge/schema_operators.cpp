@@ -2,6 +2,7 @@
 
 #include <ATen/Operators.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <string_view>
@@ -93,6 +94,18 @@ bool makes_new_values(const c10::FunctionSchema& schema) noexcept {
   return device && layout;
 }
 
+void note_collective(const c10::FunctionSchema& schema, SchemaOperator& op) noexcept {
+  op.collective = true;
+  const std::string_view name = schema.name();
+  op.point_to_point = name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
+  const std::size_t count = std::min<std::size_t>(schema.arguments().size(), 127);
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::string_view argument = schema.arguments()[at].name();
+    if (argument == "process_group") op.group_at = static_cast<std::int8_t>(at);
+    if (argument == "src" || argument == "dst") op.peer_at = static_cast<std::int8_t>(at);
+  }
+}
+
 }  // namespace
 
 SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept {
@@ -112,7 +125,7 @@ SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept {
   SchemaOperator op;
   op.id = runtime.recorder->add_operator({name, static_cast<std::size_t>(length)});
   op.factory = makes_new_values(schema);
-  op.collective = std::string_view(schema.name()).starts_with("c10d::");
+  if (std::string_view(schema.name()).starts_with("c10d::")) note_collective(schema, op);
   if (op.id != trace::OperatorId::none) add(key, op);
   return op;
 }

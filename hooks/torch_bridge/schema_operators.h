@@ -4,6 +4,8 @@
 
 #include <ATen/core/function_schema.h>
 
+#include <cstdint>
+
 #include "hooks/torch_bridge/traffic.h"
 #include "trace/file_layout.h"
 
@@ -15,6 +17,9 @@ struct SchemaOperator {
   bool factory = false;                            // makes new values on the device that it is told
   Watch watch = Watch::none;
   bool collective = false;  // of a process group
+  bool point_to_point = false;
+  std::int8_t group_at = -1;  // of a collective: which argument is the group,
+  std::int8_t peer_at = -1;   // and which the other rank
 };
 
 // Any thread may call this at any time. The first call takes some 0.2 ms, the first one of a new operator some

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/collective_log.h"
+#include "hooks/inprocess/events/hang_watch.h"
 #include "hooks/inprocess/events/pending_copies.h"
 #include "hooks/inprocess/interpreter/python_start.h"
 #include "hooks/inprocess/provenance/sites.h"
 #include "hooks/inprocess/provenance/thread_caches.h"
+#include "hooks/torch_bridge/collective_groups.h"
 #include "hooks/torch_bridge/schema_operators.h"
 
 namespace devsan::hooks {
@@ -19,6 +22,9 @@ void start_thread(ThreadState& state) noexcept {
     reset_sites_after_fork();
     pending_copies.reset_after_fork();
     reset_schema_operators_after_fork();
+    reset_groups_after_fork();
+    collective_log.reset_after_fork();
+    reset_hang_watch_after_fork();
     if (recorder.reopen_in_child()) {
       recorder.set_step(runtime.step.load(std::memory_order_relaxed));
       runtime.host->record_suppressions();

@@ -96,7 +96,9 @@ void ChildEnds::tell(std::vector<Process>& processes) const {
       if (process.pid != end.pid || process.host != end.host || process.start_ns > end.time_ns) continue;
       if (found == nullptr || process.start_ns > found->start_ns) found = &process;
     }
-    if (found != nullptr && !found->ending) found->ending = ending_of(end.status);
+    if (found == nullptr || found->ending) continue;
+    found->ending = ending_of(end.status);
+    if (found->end_ns == 0) found->end_ns = end.time_ns;
   }
   // One control group for the whole run: what the launcher counted is about all of its processes.
   std::optional<std::uint32_t> oom_kills;

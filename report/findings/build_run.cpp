@@ -6,6 +6,7 @@
 #include "report/findings/build_device_calls.h"
 #include "report/findings/build_endings.h"
 #include "report/findings/build_memory.h"
+#include "report/findings/collective_logs.h"
 #include "report/model/frames.h"
 
 namespace devsan::report {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kVersionKeys = {"devsan", "torch", "python", "cuda"};
 constexpr std::string_view kCommandKey = "command";
+constexpr std::size_t kLastCollectives = 16;
 
 Thread thread_of(const trace::TraceFile& trace, const trace::ThreadTail& tail) {
   Thread thread{tail.tid, tail.name, tail.operators, {}};
@@ -57,6 +59,9 @@ Process process_of(const trace::TraceFile& trace) {
   process.start_ns = header.start_time_ns;
   process.ended_ns = header.end_time_ns;
   process.close = header.close_mark;
+  process.end_ns = header.end_time_ns;
+  process.collectives = trace.collectives().entered;
+  process.last_collectives = last_collectives_of(trace, kLastCollectives);
   process.optimizer_steps = header.optimizer_steps;
   process.lost_events = trace.lost_events();
   for (const auto& [key, value] : trace.run_info()) {

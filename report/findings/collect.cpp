@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "report/causes/causes.h"
+#include "report/findings/build_collectives.h"
 #include "report/findings/build_findings.h"
 #include "report/findings/build_growth.h"
 #include "report/findings/build_run.h"
@@ -114,6 +115,7 @@ void Collector::add(const trace::TraceFile& trace) {
   report_.run.processes.push_back(process_of(trace));
   add_notices(trace, report_.run.processes.back());
   child_ends_.add(trace);
+  collectives_.add(trace, report_.run.processes.back());
   suppressor_.begin_trace(trace);
   std::vector<Finding> findings = build_findings(trace);
   if (facts_ != nullptr) facts_->add(trace, findings);
@@ -152,7 +154,9 @@ Report Collector::take() {
   child_ends_.tell(report_.run.processes);
   suppressor_.begin_run();
   take(build_endings(report_.run.processes));
+  take(build_collectives(report_.run.processes, collectives_));
   report_.findings = merger_.take();
+  report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, report_.findings);
   report_.suppressed = suppressed_.take();
   slice::Codebase codebase(sources_);
   for (Finding& finding : report_.findings) add_causes(finding, codebase);

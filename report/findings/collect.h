@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/findings/build_endings.h"
+#include "report/findings/collective_logs.h"
 #include "report/findings/suppress.h"
 #include "report/model/facts.h"
 #include "report/model/finding.h"
@@ -37,6 +38,7 @@ class Collector {
   FindingMerger suppressed_;
   Suppressor suppressor_;
   ChildEnds child_ends_;
+  CollectiveLogs collectives_;
   FactsOfRun* facts_;
   Sources sources_;
 };

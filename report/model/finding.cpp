@@ -204,6 +204,22 @@ std::string_view name_of(Silence::By by) {
   return "suppression";
 }
 
+std::string_view name_of(RankTurn turn) {
+  switch (turn) {
+    case RankTurn::waiting:
+      return "waiting";
+    case RankTurn::never_entered:
+      return "never_entered";
+    case RankTurn::finished:
+      return "finished";
+    case RankTurn::entered_other:
+      return "entered_other";
+    case RankTurn::gone:
+      return "gone";
+  }
+  return "waiting";
+}
+
 void set_process(Finding& finding, std::uint32_t pid, std::optional<int> rank) {
   finding.pid = pid;
   finding.rank = rank;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/model/collectives.h"
+#include "report/model/frame.h"
 #include "trace/finding_kind.h"
 #include "trace/memory_layout.h"
 
@@ -34,30 +36,6 @@ std::string_view name_of(trace::LiveKind kind);
 std::string_view name_of(trace::SeriesClock clock);
 // What one of its steps is called: "step", "round".
 std::string_view step_of(trace::SeriesClock clock);
-
-// A position in Python code. Everything but `file` may be missing: 0 lines, -1 columns, empty text.
-struct Frame {
-  std::string file;
-  int line = 0;
-  std::string function;
-  std::string source;  // the line's text as it was when the process ran, with its indentation
-  // Where the statement goes on in more lines: all of it as one line, without comments. Its first line keeps its
-  // columns.
-  std::string joined;
-  struct LaterLine {
-    std::size_t begin;   // in `joined`
-    std::size_t indent;  // how many columns of the line itself were left out
-  };
-  std::vector<LaterLine> later_lines;
-  int end_line = 0;  // of the call; `end_column` counts in this line
-  int column = -1;   // byte offsets into the line, as CPython counts them
-  int end_column = -1;
-  bool torch = false;    // code of torch itself, or of the standard library
-  bool library = false;  // code under site-packages
-
-  // From this line up to where its last bracket is closed.
-  const std::string& statement() const { return joined.empty() ? source : joined; }
-};
 
 struct NativeFrame {
   std::string module;
@@ -274,11 +252,12 @@ struct Finding {
   std::optional<std::vector<Frame>> forward;  // the forward operator's stack, where the failure is in backward
   std::vector<NativeFrame> native_stack;
   std::vector<Operand> operands;
-  std::optional<HostAccess> host_access;    // only of host-dereference
-  std::optional<Traffic> traffic;           // only for kinds that are about it
-  std::optional<LastMoments> last_moments;  // only of abnormal-exit
-  std::optional<Growth> growth;             // only of memory-growth
-  std::optional<LiveMemory> live;           // only of out-of-memory
+  std::optional<HostAccess> host_access;      // only of host-dereference
+  std::optional<Traffic> traffic;             // only for kinds that are about it
+  std::optional<LastMoments> last_moments;    // only of abnormal-exit
+  std::optional<Growth> growth;               // only of memory-growth
+  std::optional<LiveMemory> live;             // only of out-of-memory
+  std::optional<CollectiveStory> collective;  // only of kinds that are about one
   std::optional<RootCause> root_cause;
   std::vector<RootCause> alternatives;  // where else the change could stand, the best first
   std::optional<Fix> fix;
@@ -359,6 +338,7 @@ struct Process {
   trace::CloseMark close = trace::CloseMark::open;
   std::optional<bool> ended;     // whether it is gone; none where that cannot be told from here
   std::optional<Ending> ending;  // none where nobody was told
+  std::int64_t end_ns = 0;       // 0: not known
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::uint64_t operators = 0;
@@ -370,6 +350,8 @@ struct Process {
   std::vector<DeviceMemory> device_memory;
   std::uint64_t device_calls_made = 0;
   std::vector<LastDeviceCall> last_device_calls;  // newest first
+  std::uint64_t collectives = 0;                  // that it entered
+  std::vector<CollectiveCall> last_collectives;   // newest first
 };
 
 struct Notice {
@@ -401,6 +383,7 @@ struct Run {
   std::uint32_t optimizer_steps = 0;
   std::vector<Notice> notices;
   std::vector<SuppressionUse> suppressions;  // in the order of their file
+  std::optional<FirstFailure> first_failure;
 };
 
 // Part of a trace, or all of it, that could not be used.

@@ -5,6 +5,7 @@
 #include "report/findings/build_endings.h"
 #include "report/model/operands.h"
 #include "report/text/words.h"
+#include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/host_access_text.h"
 #include "report/wording/live_memory_text.h"
@@ -17,6 +18,7 @@ std::string headline(const Finding& finding) {
   if (finding.traffic) return traffic_headline(finding);
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
+  if (finding.collective) return collective_headline(finding);
   if (finding.live) return live_memory_headline(finding);
   if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));

@@ -13,19 +13,8 @@ Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-namespace {
-
-Json time_or_null(std::int64_t time_ns) {
-  return text_or_null(iso_time(time_ns));
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 // A place without the details that only a stack needs.
-Json place_json(const Frame& frame) {
+static Json place_json(const Frame& frame) {
   return {{"file", frame.file}, {"line", frame.line}, {"function", text_or_null(frame.function)}};
 }
 
@@ -44,6 +33,17 @@ Json stack_json(const std::vector<Frame>& frames) {
   Json json = Json::array();
   for (const Frame& frame : frames) json.push_back(frame_json(frame));
   return json;
+}
+
+namespace {
+
+Json time_or_null(std::int64_t time_ns) {
+  return text_or_null(iso_time(time_ns));
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 Json calls_json(const std::vector<Frame>& calls) {
@@ -177,6 +177,7 @@ Json finding_json(const Finding& finding) {
   if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);
   if (finding.growth) json["growth"] = growth_json(*finding.growth);
   if (finding.live) json["live_memory"] = live_memory_json(*finding.live);
+  if (finding.collective) json["collective"] = collective_json(*finding.collective);
   json["time"] = time_or_null(finding.time_ns);
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;
@@ -220,6 +221,7 @@ Json process_json(const Process& process) {
   for (const Thread& thread : process.threads) json["threads"].push_back(thread_json(thread));
   add_memory_json(json, process);
   add_device_calls_json(json, process);
+  add_collectives_json(json, process);
   return json;
 }
 
@@ -247,6 +249,7 @@ Json run_json(const Run& run) {
                                     {"reason", text_or_null(use.reason)},
                                     {"count", use.count}});
   }
+  json["first_failure"] = first_failure_json(run.first_failure);
   json["processes"] = Json::array();
   for (const Process& process : run.processes) json["processes"].push_back(process_json(process));
   return json;

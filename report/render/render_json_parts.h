@@ -14,12 +14,17 @@ using Json = nlohmann::ordered_json;
 Json text_or_null(std::string_view text);
 
 Json finding_json(const Finding& finding);
+Json frame_json(const Frame& frame);
+Json stack_json(const std::vector<Frame>& frames);
 Json ending_json(const Ending& ending);
+Json collective_json(const CollectiveStory& story);
+Json first_failure_json(const std::optional<FirstFailure>& failure);
 Json growth_json(const Growth& growth);
 Json live_memory_json(const LiveMemory& live);
 
-// Add `memory` and `device_calls` to the JSON of a process, where it has any.
+// Add `memory`, `device_calls` and `collectives` to the JSON of a process, where it has any.
 void add_memory_json(Json& json, const Process& process);
 void add_device_calls_json(Json& json, const Process& process);
+void add_collectives_json(Json& json, const Process& process);
 
 }  // namespace devsan::report

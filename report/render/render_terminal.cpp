@@ -12,6 +12,7 @@
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
+#include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/live_memory_text.h"
 #include "report/wording/traffic_text.h"
@@ -161,6 +162,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
     append_wrapped(lines, finding.message, 4, style);
   }
   append_section(lines, ending_lines(finding, style));
+  if (finding.collective) append_section(lines, collective_lines(*finding.collective, style));
   append_section(lines, growth_lines(finding, style));
   append_section(lines, live_memory_lines(finding, style));
   append_section(lines, operand_lines(finding, style));
@@ -188,6 +190,21 @@ std::vector<const Process*> processes_with_memory(const Report& report, const Sh
   return processes;
 }
 
+// What a person who has a thousand lines of logs wants to know at once.
+Lines first_failure_lines(const Report& report, const Style& style) {
+  Lines lines;
+  if (!report.run.first_failure) return lines;
+  const FirstFailure& failure = *report.run.first_failure;
+  append_wrapped(lines, first_failure_text(failure), 0, style, Paint::strong);
+  if (const std::string waited = then_waited_text(failure); !waited.empty()) append_wrapped(lines, waited, 2, style);
+  const auto told = [](const Finding& finding) { return finding.collective.has_value(); };
+  if (failure.waiting && std::ranges::none_of(report.findings, told)) {
+    append_section(lines, collective_lines(*failure.waiting, style));
+  }
+  lines.emplace_back();
+  return lines;
+}
+
 }  // namespace
 
 std::string render_finding(const Finding& finding, const Style& style) {
@@ -198,6 +215,7 @@ std::string render_finding(const Finding& finding, const Style& style) {
 
 std::string render_terminal(const Report& report, const Style& style, const Shown& shown) {
   std::string text;
+  for (const std::string& line : first_failure_lines(report, style)) text += line + "\n";
   std::uint64_t notes = 0;
   std::uint64_t suppressed = 0;
   const auto show = [&](const std::vector<Finding>& findings) {

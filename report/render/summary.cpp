@@ -10,6 +10,7 @@
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
+#include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/host_access_text.h"
 #include "report/wording/live_memory_text.h"
@@ -43,6 +44,7 @@ const LastOperator* last_operator(const Process& process) {
 std::string title_of(const Finding& finding) {
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
+  if (finding.collective) return collective_headline(finding);
   if (finding.live) return live_memory_headline(finding);
   if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
   if (finding.traffic) return traffic_headline(finding);
@@ -176,7 +178,8 @@ std::vector<std::string> finding_in_short(const Finding& finding, const Style& s
 
 bool has_something_to_tell(const Report& report) {
   return count_of(report, Severity::error) + count_of(report, Severity::warning) > 0 || !report.damage.empty() ||
-         !report.run.notices.empty() || std::ranges::count(report.run.suppressions, 0u, &SuppressionUse::count) > 0 ||
+         !report.run.notices.empty() || report.run.first_failure ||
+         std::ranges::count(report.run.suppressions, 0u, &SuppressionUse::count) > 0 ||
          std::ranges::any_of(report.run.processes, [](const Process& process) { return process.lost_events > 0; });
 }
 
@@ -192,6 +195,11 @@ std::vector<std::string> closing_lines(const Report& report, const Style& style)
 
 std::string summary(const Report& report, const Style& style) {
   Lines lines = closing_lines(report, style);
+  if (report.run.first_failure) {
+    append_item(lines, first_failure_text(*report.run.first_failure), style, Paint::strong);
+    const std::string waited = then_waited_text(*report.run.first_failure);
+    if (!waited.empty()) append_item(lines, waited, style);
+  }
   std::size_t shown = 0;
   std::size_t loud = 0;
   for (const Finding& finding : report.findings) {

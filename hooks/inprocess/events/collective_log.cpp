@@ -1,0 +1,124 @@
+#include "hooks/inprocess/events/collective_log.h"
+
+#include "hooks/inprocess/common/runtime.h"
+#include "trace/clock.h"
+
+namespace devsan::hooks {
+
+constinit CollectiveLog collective_log{};
+
+// Objects lie at multiples of 16 at least.
+std::size_t CollectiveKeys::set_of(const void* key) noexcept {
+  const auto word = reinterpret_cast<std::uintptr_t>(key) >> 4;
+  return static_cast<std::size_t>((word * 0x9E3779B97F4A7C15u) >> 55);
+}
+
+// Nobody needs to be told of it again.
+bool CollectiveKeys::is_spent(const Slot& slot) noexcept {
+  const trace::CollectiveRef collective{slot.ring.load(std::memory_order_relaxed),
+                                        slot.number.load(std::memory_order_relaxed)};
+  const trace::CollectiveEntry* const entry = trace::entry_of(collective);
+  if (entry == nullptr) return true;
+  return trace::atom(const_cast<trace::CollectiveEntry*>(entry)->state).load(std::memory_order_relaxed) >=
+         trace::CollectiveState::finished;
+}
+
+void CollectiveKeys::put(const void* key, trace::CollectiveRef collective) noexcept {
+  Slot* const set = slots_[set_of(key)];
+  Slot* place = nullptr;
+  for (std::size_t way = 0; way < kWays && (place == nullptr || place->key.load(std::memory_order_relaxed) != key);
+       ++way) {
+    Slot& slot = set[way];
+    const void* const there = slot.key.load(std::memory_order_relaxed);
+    if (there == key) {
+      place = &slot;
+    } else if (place == nullptr && (there == nullptr || is_spent(slot))) {
+      place = &slot;
+    }
+  }
+  if (place == nullptr) place = &set[collective.number % kWays];
+  // Whoever asks meanwhile finds nothing there.
+  place->key.store(nullptr, std::memory_order_release);
+  place->ring.store(collective.ring, std::memory_order_release);
+  place->number.store(collective.number, std::memory_order_release);
+  place->key.store(key, std::memory_order_release);
+}
+
+trace::CollectiveRef CollectiveKeys::find(const void* key) const noexcept {
+  const Slot* const set = slots_[set_of(key)];
+  for (std::size_t way = 0; way < kWays; ++way) {
+    const Slot& slot = set[way];
+    if (slot.key.load(std::memory_order_acquire) != key) continue;
+    const trace::CollectiveRef found{slot.ring.load(std::memory_order_acquire),
+                                     slot.number.load(std::memory_order_acquire)};
+    if (slot.key.load(std::memory_order_acquire) == key) return found;
+  }
+  return {};
+}
+
+void CollectiveKeys::clear() noexcept {
+  for (Slot(&set)[kWays] : slots_) {
+    for (Slot& slot : set) {
+      if (slot.key.load(std::memory_order_relaxed) != nullptr) slot.key.store(nullptr, std::memory_order_relaxed);
+    }
+  }
+}
+
+// Of threads that enter the first one at once, those that are late have made a ring that stays empty.
+trace::CollectiveRingPayload* CollectiveLog::ring() noexcept {
+  trace::CollectiveRingPayload* there = ring_.load(std::memory_order_acquire);
+  if (there != nullptr) return there;
+  trace::CollectiveRingPayload* const made = runtime.recorder->add_collective_ring();
+  if (made == nullptr || ring_.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return made;
+  return there;
+}
+
+trace::CollectiveRef CollectiveLog::enter(const trace::CollectiveFacts& facts, std::uint8_t flags) noexcept {
+  return trace::enter_collective(ring(), facts, flags);
+}
+
+void CollectiveLog::work_ended(const void* work, bool failed) noexcept {
+  const trace::CollectiveRef collective = works_.find(work);
+  if (!collective) return;
+  trace::ended(collective, failed ? trace::CollectiveState::failed : trace::CollectiveState::finished,
+               trace::wall_clock_ns());
+}
+
+void CollectiveLog::event_completed(const void* event) noexcept {
+  if (const trace::CollectiveRef collective = events_.find(event)) {
+    trace::ended(collective, trace::CollectiveState::finished, trace::wall_clock_ns());
+  }
+}
+
+std::uint64_t CollectiveLog::oldest_open(std::int64_t before_ns) const noexcept {
+  trace::CollectiveRingPayload* const ring = ring_.load(std::memory_order_acquire);
+  if (ring == nullptr) return 0;
+  const std::uint64_t next = trace::atom(ring->next).load(std::memory_order_acquire);
+  std::uint64_t number = next > trace::kCollectiveEntries ? next - trace::kCollectiveEntries : 0;
+  for (; number < next; ++number) {
+    trace::CollectiveEntry* const entry = trace::entry_of({ring, number});
+    if (entry == nullptr) continue;
+    if (trace::atom(entry->state).load(std::memory_order_acquire) >= trace::CollectiveState::finished) continue;
+    const std::uint8_t flags = trace::atom(entry->flags).load(std::memory_order_relaxed);
+    const bool unknown = (flags & (trace::kEndNotTold | trace::kCaptured)) != 0;
+    if (unknown && (flags & trace::kAwaitedNow) == 0) continue;
+    if (trace::atom(entry->facts.entered_ns).load(std::memory_order_relaxed) < before_ns) return number + 1;
+  }
+  return 0;
+}
+
+bool CollectiveLog::last_failed() const noexcept {
+  trace::CollectiveRingPayload* const ring = ring_.load(std::memory_order_acquire);
+  const std::uint64_t next = ring != nullptr ? trace::atom(ring->next).load(std::memory_order_acquire) : 0;
+  trace::CollectiveEntry* const entry = next != 0 ? trace::entry_of({ring, next - 1}) : nullptr;
+  return entry != nullptr &&
+         trace::atom(entry->state).load(std::memory_order_acquire) == trace::CollectiveState::failed;
+}
+
+void CollectiveLog::reset_after_fork() noexcept {
+  if (ring_.exchange(nullptr, std::memory_order_acq_rel) == nullptr) return;
+  works_.clear();
+  events_.clear();
+}
+
+}  // namespace devsan::hooks

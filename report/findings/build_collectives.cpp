@@ -1,0 +1,412 @@
+#include "report/findings/build_collectives.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "report/findings/rank_troubles.h"
+#include "report/model/collective_names.h"
+#include "report/model/merge.h"
+#include "report/wording/collective_text.h"
+
+namespace devsan::report {
+namespace {
+
+// A run that somebody ended is no hang because one rank was a little behind.
+constexpr std::int64_t kLongWait = 5'000'000'000;
+
+// One collective of a group, as its ranks have it.
+struct CollectivePlace {
+  const GroupKey* group = nullptr;
+  std::uint64_t number = 0;
+};
+
+// What a rank has of it; null where it has not entered it, or that is no longer known.
+const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place) {
+  const auto group = log.groups.find(place.group);
+  if (group == log.groups.end()) return nullptr;
+  const auto entry = group->second.by_number.find(place.number);
+  return entry == group->second.by_number.end() ? nullptr : &entry->second;
+}
+
+bool never_entered(const RankLog& log, const CollectivePlace& place) {
+  const auto group = log.groups.find(place.group);
+  return group == log.groups.end() || group->second.entered < place.number;
+}
+
+// Whether a rank has to do with the rest of its group in it.
+bool waits_in(const EnteredCollective* entry) {
+  return entry != nullptr && !entry->is_over() && (entry->flags & (trace::kEndNotTold | trace::kCaptured)) == 0;
+}
+
+// The members that have traces.
+std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs) {
+  std::vector<const RankLog*> members;
+  for (const auto& [rank, log] : logs.ranks()) {
+    const bool named = std::ranges::find(group.ranks, rank) != group.ranks.end();
+    if (named || (group.ranks.empty() && log.groups.contains(&group))) members.push_back(&log);
+  }
+  return members;
+}
+
+// What all of these have to agree in. Parts of all_to_all and of gathers may differ.
+bool sizes_agree_in(const std::string& op) {
+  static const std::set<std::string_view> kAgree = {"c10d::allreduce_",
+                                                    "c10d::allreduce_coalesced_",
+                                                    "c10d::broadcast_",
+                                                    "c10d::reduce_",
+                                                    "c10d::_allgather_base_",
+                                                    "c10d::allgather_into_tensor_coalesced_",
+                                                    "c10d::_reduce_scatter_base_",
+                                                    "c10d::reduce_scatter_tensor_coalesced_"};
+  return kAgree.contains(op);
+}
+
+std::string_view type_of_device(const std::string& device) {
+  return std::string_view(device).substr(0, device.find(':'));
+}
+
+using Signature = std::tuple<std::string_view, std::string_view, std::string_view, std::uint64_t, std::uint64_t>;
+
+Signature signature_of(const EnteredCollective& entry) {
+  if (*entry.op == "c10d::barrier" || *entry.op == "c10d::monitored_barrier_") return {"c10d::barrier", "", "", 0, 0};
+  const bool sizes = sizes_agree_in(*entry.op);
+  return {*entry.op, *entry.dtype, type_of_device(*entry.device), sizes ? entry.bytes : 0,
+          sizes ? entry.other_bytes : 0};
+}
+
+class Stories {
+ public:
+  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs)
+      : processes_(processes), logs_(logs), troubles_(troubles_of(processes, logs)), first_(first_trouble(troubles_)) {
+    stuck_ = std::ranges::any_of(logs_.ranks(), [](const auto& one) { return one.second.stuck_ns != 0; });
+  }
+
+  bool in_trouble() const { return !troubles_.empty() || stuck_; }
+  bool ended_by_others_alone() const { return first_ == nullptr; }
+  const std::pair<const int, RankTrouble>* first() const { return first_; }
+
+  CollectiveStory tell(const CollectivePlace& place) const;
+  std::vector<CollectivePlace> hangs() const;
+  std::vector<CollectivePlace> mismatches() const;
+  Finding hang_finding(const CollectivePlace& place) const;
+  Finding mismatch_finding(const CollectivePlace& place) const;
+  // What the others were in with a rank that failed; none where they were in nothing.
+  std::optional<CollectivePlace> waiting_for(int rank) const;
+
+ private:
+  const Process* process_of(const RankLog& log) const;
+  RankInCollective turn_of(const RankLog& log, const CollectivePlace& place) const;
+  void tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const;
+  std::optional<CollectivePlace> hang_in(const GroupKey& group) const;
+  bool is_explained(const CollectivePlace& place) const;
+  bool waits_elsewhere(const CollectivePlace& place) const;
+  std::int64_t waited_ns(const CollectivePlace& place) const;
+
+  const std::vector<Process>& processes_;
+  const CollectiveLogs& logs_;
+  const std::map<int, RankTrouble> troubles_;
+  const std::pair<const int, RankTrouble>* const first_;
+  bool stuck_ = false;  // a collective took longer than `--hang-after`
+};
+
+const Process* Stories::process_of(const RankLog& log) const {
+  const auto found = std::ranges::find_if(
+      processes_, [&](const Process& process) { return process.pid == log.pid && process.host == log.host; });
+  return found == processes_.end() ? nullptr : &*found;
+}
+
+// Where the main thread was; null where that is not known.
+const Frame* place_in(const std::vector<std::vector<Frame>>& stacks) {
+  if (stacks.empty()) return nullptr;
+  const auto own = std::ranges::find_if(stacks.front(), [](const Frame& frame) { return !frame.torch; });
+  return own == stacks.front().end() ? nullptr : &*own;
+}
+
+std::optional<Frame> frame_at(const Frame* frame) {
+  return frame != nullptr ? std::optional(*frame) : std::nullopt;
+}
+
+RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& place) const {
+  RankInCollective turn;
+  turn.rank = log.rank;
+  turn.stacks = log.stacks;
+  const auto trouble = troubles_.find(log.rank);
+  const EnteredCollective* const entry = entry_of(log, place);
+  if (entry != nullptr || !never_entered(log, place)) {
+    turn.state = entry == nullptr || entry->is_over() ? RankTurn::finished : RankTurn::waiting;
+    turn.where = frame_at(entry != nullptr ? entry->at : nullptr);
+    turn.what = entry != nullptr ? entered_text(*entry->op, entry->bytes, *entry->dtype, *entry->device) : "";
+    if (turn.state == RankTurn::waiting && trouble != troubles_.end()) turn.what += ", then " + trouble->second.what;
+    return turn;
+  }
+  tell_absence(log, place, turn);
+  return turn;
+}
+
+// What a rank did instead.
+void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const {
+  const auto trouble = troubles_.find(log.rank);
+  const bool failed = trouble != troubles_.end() && !trouble->second.from_outside;
+  const Process* const process = process_of(log);
+  turn.state = RankTurn::never_entered;
+  if (log.last && waits_in(&*log.last) && (!failed || trouble->second.from_collective)) {
+    turn.state = RankTurn::entered_other;
+    turn.where = frame_at(log.last->at);
+    turn.what = "was in " + collective_name(*log.last->op);
+    if (log.last->sequence != 0) turn.what += " " + std::to_string(log.last->sequence);
+    if (log.last_group != place.group) turn.what += " of group " + log.last_group->name;
+    if (failed) turn.what += ", then " + trouble->second.what;
+  } else if (failed) {
+    turn.state = RankTurn::gone;
+    turn.where = trouble->second.where;
+    turn.what = trouble->second.what;
+  } else if (process != nullptr && process->close != trace::CloseMark::open) {
+    turn.state = RankTurn::gone;
+    turn.what = "had ended";
+  } else if (const Frame* const there = place_in(log.stacks)) {
+    turn.where = *there;
+    turn.what = "was here when the others had waited for too long";
+  } else if (process != nullptr) {
+    turn.where = last_place_of(*process);
+    turn.what = last_operator_text(*process);
+  }
+}
+
+CollectiveStory Stories::tell(const CollectivePlace& place) const {
+  CollectiveStory story;
+  story.group = place.group->name;
+  story.group_ranks = place.group->ranks;
+  story.sequence = place.number;
+  // Where torch did not say who is in the group, those are that have been in it.
+  if (story.group_ranks.empty()) {
+    for (const RankLog* const log : members_of(*place.group, logs_)) story.group_ranks.push_back(log->rank);
+  }
+  const EnteredCollective* told = nullptr;
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    const EnteredCollective* const entry = entry_of(*log, place);
+    if (told == nullptr || (waits_in(entry) && !waits_in(told))) told = entry != nullptr ? entry : told;
+    story.per_rank.push_back(turn_of(*log, place));
+  }
+  if (told == nullptr) return story;
+  story.name = collective_name(*told->op);
+  story.dtype = *told->dtype;
+  story.bytes = std::max(told->bytes, told->other_bytes);
+  story.device = *told->device;
+  return story;
+}
+
+// The first collective of the group that a rank waits in and another has not entered.
+std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
+  const std::vector<const RankLog*> members = members_of(group, logs_);
+  std::optional<CollectivePlace> hang;
+  for (const RankLog* const log : members) {
+    const auto of_group = log->groups.find(&group);
+    if (of_group == log->groups.end()) continue;
+    for (const auto& [number, entry] : of_group->second.by_number) {
+      if (hang && number >= hang->number) break;
+      const CollectivePlace place{&group, number};
+      const bool missing = std::ranges::any_of(members, [&](const RankLog* one) { return never_entered(*one, place); });
+      if (waits_in(&entry) && missing) hang = place;
+    }
+  }
+  return hang;
+}
+
+// A rank that failed on its own did not come to it.
+bool Stories::is_explained(const CollectivePlace& place) const {
+  if (first_ == nullptr || first_->second.from_collective) return false;
+  const auto log = logs_.ranks().find(first_->first);
+  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
+  const bool member = std::ranges::find(members, &log->second) != members.end();
+  return member && never_entered(log->second, place);
+}
+
+// The ranks that did not come to it wait themselves, for others.
+bool Stories::waits_elsewhere(const CollectivePlace& place) const {
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    if (!never_entered(*log, place)) continue;
+    if (!log->last || !waits_in(&*log->last)) return false;
+  }
+  return true;
+}
+
+std::int64_t Stories::waited_ns(const CollectivePlace& place) const {
+  std::int64_t longest = 0;
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    const EnteredCollective* const entry = entry_of(*log, place);
+    const auto trouble = troubles_.find(log->rank);
+    if (waits_in(entry) && trouble != troubles_.end()) {
+      longest = std::max(longest, trouble->second.time_ns - entry->entered_ns);
+    }
+  }
+  return longest;
+}
+
+std::vector<CollectivePlace> Stories::hangs() const {
+  std::vector<CollectivePlace> all;
+  for (const GroupKey& group : logs_.groups()) {
+    const std::optional<CollectivePlace> hang = hang_in(group);
+    if (!hang || is_explained(*hang)) continue;
+    if (!ended_by_others_alone() || stuck_ || waited_ns(*hang) >= kLongWait) all.push_back(*hang);
+  }
+  // Where some ranks are in nothing, they are why; others wait for those that wait for them.
+  const bool has_root = std::ranges::any_of(all, [&](const CollectivePlace& hang) { return !waits_elsewhere(hang); });
+  if (has_root) std::erase_if(all, [&](const CollectivePlace& hang) { return waits_elsewhere(hang); });
+  return all;
+}
+
+std::vector<CollectivePlace> Stories::mismatches() const {
+  std::vector<CollectivePlace> all;
+  for (const GroupKey& group : logs_.groups()) {
+    std::map<std::uint64_t, std::pair<std::set<Signature>, bool>> by_number;
+    for (const RankLog* const log : members_of(group, logs_)) {
+      const auto of_group = log->groups.find(&group);
+      if (of_group == log->groups.end()) continue;
+      for (const auto& [number, entry] : of_group->second.by_number) {
+        auto& [signatures, open] = by_number[number];
+        signatures.insert(signature_of(entry));
+        open = open || waits_in(&entry);
+      }
+    }
+    const auto wrong = std::ranges::find_if(
+        by_number, [](const auto& one) { return one.second.first.size() > 1 && one.second.second; });
+    if (wrong != by_number.end()) all.push_back({&group, wrong->first});
+  }
+  return all;
+}
+
+// `rank`: the one that the finding is about.
+Finding finding_of(Kind kind, const RankLog& log, CollectiveStory story) {
+  Finding finding;
+  finding.kind = kind;
+  finding.severity = default_severity(kind);
+  set_process(finding, log.pid, log.rank);
+  finding.collective = std::move(story);
+  return finding;
+}
+
+void stand_at(Finding& finding, const std::optional<Frame>& where) {
+  finding.where = where;
+  if (where) finding.stack = {*where};
+}
+
+Finding Stories::hang_finding(const CollectivePlace& place) const {
+  CollectiveStory story = tell(place);
+  const RankLog* missing = nullptr;
+  std::vector<int> ranks;
+  const EnteredCollective* waiting = nullptr;
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    if (never_entered(*log, place)) {
+      if (missing == nullptr) missing = log;
+      ranks.push_back(log->rank);
+    } else if (const EnteredCollective* entry = entry_of(*log, place); waits_in(entry)) {
+      if (waiting == nullptr || entry->entered_ns < waiting->entered_ns) waiting = entry;
+    }
+  }
+  Finding finding = finding_of(Kind::collective_hang, *missing, std::move(story));
+  finding.ranks = std::move(ranks);
+  if (ended_by_others_alone() && !stuck_) finding.severity = Severity::warning;
+  const auto turn = std::ranges::find(finding.collective->per_rank, missing->rank, &RankInCollective::rank);
+  stand_at(finding, turn->where ? turn->where : frame_at(waiting->at));
+  finding.op = *waiting->op;
+  finding.step = waiting->step;
+  finding.time_ns = waiting->entered_ns;
+  finding.id = identity_of(finding);
+  return finding;
+}
+
+Finding Stories::mismatch_finding(const CollectivePlace& place) const {
+  std::map<Signature, std::vector<const RankLog*>> camps;
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    if (const EnteredCollective* entry = entry_of(*log, place)) camps[signature_of(*entry)].push_back(log);
+  }
+  // Of two camps of one size, that of the lowest rank counts as right.
+  const auto right = std::ranges::max_element(
+      camps, {}, [](const auto& camp) { return std::pair(camp.second.size(), -camp.second.front()->rank); });
+  const RankLog* odd = nullptr;
+  std::vector<int> ranks;
+  for (const auto& [signature, camp] : camps) {
+    if (signature == right->first) continue;
+    for (const RankLog* const log : camp) {
+      ranks.push_back(log->rank);
+      if (odd == nullptr || log->rank < odd->rank) odd = log;
+    }
+  }
+  std::ranges::sort(ranks);
+  CollectiveStory story = tell(place);
+  const EnteredCollective& usual = *entry_of(*right->second.front(), place);
+  story.name = collective_name(*usual.op);
+  story.dtype = *usual.dtype;
+  story.bytes = std::max(usual.bytes, usual.other_bytes);
+  story.device = *usual.device;
+  for (RankInCollective& turn : story.per_rank) {
+    if (std::ranges::find(ranks, turn.rank) != ranks.end()) turn.state = RankTurn::entered_other;
+  }
+  Finding finding = finding_of(Kind::collective_mismatch, *odd, std::move(story));
+  finding.ranks = std::move(ranks);
+  const EnteredCollective& entry = *entry_of(*odd, place);
+  stand_at(finding, frame_at(entry.at));
+  finding.op = *entry.op;
+  finding.step = entry.step;
+  finding.time_ns = entry.entered_ns;
+  finding.id = identity_of(finding);
+  return finding;
+}
+
+std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
+  std::map<std::pair<const GroupKey*, std::uint64_t>, std::size_t> waiting;
+  for (const auto& [other, log] : logs_.ranks()) {
+    if (other == rank) continue;
+    for (const auto& [group, of_group] : log.groups) {
+      const auto members = members_of(*group, logs_);
+      if (std::ranges::none_of(members, [&](const RankLog* one) { return one->rank == rank; })) continue;
+      const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
+      if (open != of_group.by_number.end()) ++waiting[{group, open->first}];
+    }
+  }
+  const auto most = std::ranges::max_element(waiting, {}, [](const auto& one) { return one.second; });
+  if (most == waiting.end()) return std::nullopt;
+  return CollectivePlace{most->first.first, most->first.second};
+}
+
+}  // namespace
+
+std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs) {
+  std::vector<Finding> findings;
+  if (logs.ranks().size() < 2) return findings;
+  const Stories stories(processes, logs);
+  if (!stories.in_trouble()) return findings;
+  for (const CollectivePlace& place : stories.mismatches()) findings.push_back(stories.mismatch_finding(place));
+  // Ranks that are in different collectives wait for each other, and for whoever comes later.
+  if (!findings.empty()) return findings;
+  for (const CollectivePlace& place : stories.hangs()) findings.push_back(stories.hang_finding(place));
+  return findings;
+}
+
+std::optional<FirstFailure> first_failure_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                                             const std::vector<Finding>& findings) {
+  if (logs.ranks().size() < 2) return std::nullopt;
+  const Stories stories(processes, logs);
+  const auto* const first = stories.first();
+  if (first == nullptr) return std::nullopt;
+  const auto& [rank, trouble] = *first;
+  FirstFailure failure;
+  failure.rank = rank;
+  failure.step = trouble.step;
+  failure.time_ns = trouble.time_ns;
+  failure.where = trouble.where;
+  failure.what = trouble.what;
+  if (const auto place = stories.waiting_for(rank)) failure.waiting = stories.tell(*place);
+  const auto about = [&](const Finding& finding) {
+    if (finding.severity != Severity::error || finding.handled) return false;
+    if (finding.collective) return trouble.from_collective;
+    return std::ranges::find(finding.ranks, rank) != finding.ranks.end();
+  };
+  if (const auto found = std::ranges::find_if(findings, about); found != findings.end()) failure.finding = found->id;
+  return failure;
+}
+
+}  // namespace devsan::report

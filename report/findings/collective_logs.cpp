@@ -1,0 +1,247 @@
+#include "report/findings/collective_logs.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "report/model/collective_names.h"
+#include "report/model/frames.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::size_t kKeptLast = 32;
+constexpr std::size_t kKeptOpen = 32;
+constexpr std::size_t kComparedRanks = 8;  // of the host whose clock counts
+
+// Of these no rank comes back before every rank has entered.
+bool waits_for_all(const std::string& op) {
+  constexpr std::array<std::string_view, 7> kAll = {
+      "c10d::allreduce_",          "c10d::allgather_", "c10d::_allgather_base_",
+      "c10d::reduce_scatter_",     "c10d::barrier",    "c10d::_reduce_scatter_base_",
+      "c10d::allreduce_coalesced_"};
+  return std::ranges::find(kAll, op) != kAll.end();
+}
+
+std::vector<int> ranks_of(const trace::CollectiveGroup& group, int world_size) {
+  std::vector<int> ranks(group.ranks.begin(), group.ranks.end());
+  if (!ranks.empty() || group.fixed.size <= 0 || group.fixed.size != world_size) return ranks;
+  for (int rank = 0; rank < group.fixed.size; ++rank) ranks.push_back(rank);
+  return ranks;
+}
+
+// The group of all ranks is the largest that the process is in, where its environment did not say how many there are.
+int world_size_of(const trace::TraceFile& trace) {
+  int size = trace.header().world_size;
+  for (const trace::CollectiveGroup& group : trace.collective_groups()) size = std::max(size, group.fixed.size);
+  return size;
+}
+
+GroupKey key_of(const trace::TraceFile& trace, const trace::CollectiveGroup& group) {
+  return {std::string(trace.string(group.fixed.name)), group.fixed.again, ranks_of(group, world_size_of(trace))};
+}
+
+std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
+  if (trace.failures().empty()) return std::nullopt;
+  const trace::Failure& failure = trace.failures().back();
+  UncaughtException uncaught;
+  uncaught.type = trace.string(failure.fixed.type);
+  uncaught.message = trace.string(failure.fixed.message);
+  uncaught.step = failure.fixed.step;
+  uncaught.time_ns = failure.fixed.time_ns;
+  const std::vector<Frame> frames = frames_of(trace, failure.frames);
+  const auto own = std::ranges::find_if(frames, [](const Frame& frame) { return !frame.torch; });
+  if (own != frames.end()) uncaught.where = *own;
+  return uncaught;
+}
+
+// The interpreter tells of its threads from the newest to the first.
+void add_stacks(const trace::TraceFile& trace, RankLog& log) {
+  for (const trace::WaitingStack& stack : trace.waiting_stacks()) {
+    log.stuck_ns = stack.fixed.time_ns;
+    if (!stack.frames.empty()) log.stacks.insert(log.stacks.begin(), frames_of(trace, stack.frames));
+  }
+}
+
+// Where the clocks of two hosts may be apart: bounds of what is to be added to the second.
+struct Bounds {
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+
+  void add(const EnteredCollective& reference, const EnteredCollective& other) {
+    if (!reference.is_over() || !other.is_over()) return;
+    high = std::min(high, reference.finished_ns - other.entered_ns);
+    low = std::max(low, reference.entered_ns - other.finished_ns);
+  }
+
+  std::int64_t offset() const {
+    if (low > high || (low <= 0 && high >= 0)) return 0;
+    if (low == std::numeric_limits<std::int64_t>::min()) return high;
+    if (high == std::numeric_limits<std::int64_t>::max()) return low;
+    return low + (high - low) / 2;
+  }
+};
+
+void compare_clocks(const RankLog& reference, const RankLog& other, Bounds& bounds) {
+  for (const auto& [key, log] : reference.groups) {
+    const auto same = other.groups.find(key);
+    if (same == other.groups.end()) continue;
+    for (const auto& [number, collective] : log.by_number) {
+      const auto twin = same->second.by_number.find(number);
+      if (twin != same->second.by_number.end() && waits_for_all(*collective.op) && *twin->second.op == *collective.op) {
+        bounds.add(collective, twin->second);
+      }
+    }
+  }
+}
+
+std::string_view name_of_state(trace::CollectiveState state) {
+  switch (state) {
+    case trace::CollectiveState::none:
+    case trace::CollectiveState::entered:
+      return "entered";
+    case trace::CollectiveState::issued:
+      return "issued";
+    case trace::CollectiveState::finished:
+      return "finished";
+    case trace::CollectiveState::failed:
+      return "failed";
+  }
+  return "entered";
+}
+
+}  // namespace
+
+void CollectiveLogs::add(const trace::TraceFile& trace, const Process& process) {
+  if (!process.rank || (process.operators == 0 && trace.failures().empty())) return;
+  // Others may have its number, too: children, and former attempts. The rank is who enters collectives.
+  const bool enters = !trace.collective_groups().empty();
+  const auto there = ranks_.find(*process.rank);
+  if (there != ranks_.end()) {
+    const RankLog& known = there->second;
+    const bool known_enters = !known.groups.empty();
+    if (known_enters != enters ? known_enters : process.start_ns < known.start_ns) return;
+  }
+  RankLog log;
+  log.rank = *process.rank;
+  log.pid = process.pid;
+  log.host = process.host;
+  log.start_ns = process.start_ns;
+  log.uncaught = uncaught_of(trace);
+  add_stacks(trace, log);
+  add_collectives(trace, log);
+  ranks_[log.rank] = std::move(log);
+}
+
+void CollectiveLogs::add_collectives(const trace::TraceFile& trace, RankLog& log) {
+  std::map<std::uint32_t, const GroupKey*> groups;
+  for (const trace::CollectiveGroup& group : trace.collective_groups()) {
+    const GroupKey* const key = &*groups_.insert(key_of(trace, group)).first;
+    groups[group.fixed.index] = key;
+    log.groups[key];
+  }
+  std::map<const GroupKey*, std::size_t> seen;
+  for (const trace::CollectiveEntry& entry : trace.collectives().last) {  // newest first
+    const auto group = groups.find(entry.facts.group);
+    if (group == groups.end()) continue;
+    if (!log.last) {
+      log.last = entered(trace, entry);
+      log.last_group = group->second;
+    }
+    if (entry.facts.sequence == 0) continue;
+    GroupLog& of_group = log.groups[group->second];
+    of_group.entered = std::max(of_group.entered, entry.facts.sequence);
+    const bool open = entry.state != trace::CollectiveState::finished;
+    if (seen[group->second]++ >= kKeptLast && !open) continue;
+    of_group.by_number.insert_or_assign(entry.facts.sequence, entered(trace, entry));
+    // The first that are not over matter, rather than those behind them.
+    if (of_group.by_number.size() > kKeptLast + kKeptOpen) {
+      auto after_open = of_group.by_number.begin();
+      std::advance(after_open, kKeptOpen);
+      of_group.by_number.erase(after_open);
+    }
+  }
+}
+
+const std::string* CollectiveLogs::text(std::string_view text) {
+  const auto known = texts_.find(text);
+  return known != texts_.end() ? &*known : &*texts_.emplace(text).first;
+}
+
+const Frame* CollectiveLogs::frame(const trace::TraceFile& trace, trace::SiteId site) {
+  std::optional<Frame> frame = user_frame_of(trace, site);
+  if (!frame) return nullptr;
+  const std::string place = frame->file + ":" + std::to_string(frame->line) + ":" + std::to_string(frame->column) +
+                            ":" + frame->function + ":" + frame->source;
+  const auto [known, is_new] = frame_by_place_.try_emplace(place, nullptr);
+  if (is_new) known->second = &frames_.emplace_back(std::move(*frame));
+  return known->second;
+}
+
+EnteredCollective CollectiveLogs::entered(const trace::TraceFile& trace, const trace::CollectiveEntry& entry) {
+  EnteredCollective collective;
+  collective.op = text(trace.operator_name(entry.facts.op));
+  collective.dtype = text(trace.string(entry.facts.dtype));
+  collective.device = text(trace.device_name(entry.facts.device));
+  collective.at = frame(trace, entry.facts.site);
+  collective.sequence = entry.facts.sequence;
+  collective.bytes = entry.facts.bytes;
+  collective.other_bytes = entry.facts.other_bytes;
+  collective.step = entry.facts.step;
+  collective.state = entry.state;
+  collective.flags = entry.flags;
+  collective.entered_ns = entry.facts.entered_ns;
+  collective.finished_ns = entry.finished_ns;
+  return collective;
+}
+
+std::map<std::string, std::int64_t> CollectiveLogs::clock_offsets() const {
+  std::map<std::string, std::int64_t> offsets;
+  if (ranks_.empty()) return offsets;
+  const std::string& reference = ranks_.begin()->second.host;
+  std::vector<const RankLog*> there;
+  for (const auto& [rank, log] : ranks_) {
+    if (log.host == reference && there.size() < kComparedRanks) there.push_back(&log);
+  }
+  std::map<std::string, Bounds> bounds;
+  for (const auto& [rank, log] : ranks_) {
+    if (log.host == reference) continue;
+    for (const RankLog* const other : there) compare_clocks(*other, log, bounds[log.host]);
+  }
+  for (const auto& [host, of_host] : bounds) offsets[host] = of_host.offset();
+  return offsets;
+}
+
+std::vector<CollectiveCall> last_collectives_of(const trace::TraceFile& trace, std::size_t most) {
+  std::map<std::uint32_t, GroupKey> groups;
+  for (const trace::CollectiveGroup& group : trace.collective_groups()) {
+    groups.emplace(group.fixed.index, key_of(trace, group));
+  }
+  std::vector<CollectiveCall> calls;
+  for (const trace::CollectiveEntry& entry : trace.collectives().last) {
+    if (calls.size() == most) break;
+    CollectiveCall& call = calls.emplace_back();
+    call.name = collective_name(trace.operator_name(entry.facts.op));
+    if (const auto group = groups.find(entry.facts.group); group != groups.end()) {
+      call.group = group->second.name;
+      call.group_ranks = group->second.ranks;
+    }
+    call.sequence = entry.facts.sequence;
+    if (entry.facts.peer >= 0) call.peer = entry.facts.peer;
+    call.bytes = std::max(entry.facts.bytes, entry.facts.other_bytes);
+    call.dtype = trace.string(entry.facts.dtype);
+    call.device = trace.device_name(entry.facts.device);
+    call.state = name_of_state(entry.state);
+    call.end_told = (entry.flags & trace::kEndNotTold) == 0;
+    call.captured = (entry.flags & trace::kCaptured) != 0;
+    call.where = user_frame_of(trace, entry.facts.site);
+    call.step = entry.facts.step;
+    call.entered_ns = entry.facts.entered_ns;
+    call.wait_ns = entry.wait_ns;
+    call.finished_ns = entry.finished_ns;
+  }
+  return calls;
+}
+
+}  // namespace devsan::report

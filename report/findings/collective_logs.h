@@ -1,0 +1,101 @@
+// What the ranks of a run have recorded of their collectives, and of what ended them: as much of each as it takes to
+// compare them, since a run may have thousands.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/model/finding.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+// What makes groups of different processes one: torch's name of it, how many of that name came before, and its members.
+struct GroupKey {
+  std::string name;
+  std::uint32_t again = 0;
+  std::vector<int> ranks;  // in the whole run, in the order of the group; empty where torch did not say
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+struct EnteredCollective {
+  const std::string* op = nullptr;  // "c10d::allreduce_"
+  const std::string* dtype = nullptr;
+  const std::string* device = nullptr;
+  const Frame* at = nullptr;  // null where it is not known
+  std::uint64_t sequence = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t other_bytes = 0;
+  std::uint32_t step = 0;
+  trace::CollectiveState state = trace::CollectiveState::none;
+  std::uint8_t flags = 0;
+  std::int64_t entered_ns = 0;
+  std::int64_t finished_ns = 0;
+
+  bool is_over() const { return state == trace::CollectiveState::finished; }
+};
+
+// In one group, of one rank.
+struct GroupLog {
+  std::uint64_t entered = 0;                             // the highest number
+  std::map<std::uint64_t, EnteredCollective> by_number;  // the last ones, and the first that are not over
+};
+
+// An exception that ended the program.
+struct UncaughtException {
+  std::string type;
+  std::string message;
+  std::optional<Frame> where;
+  std::uint32_t step = 0;
+  std::int64_t time_ns = 0;
+};
+
+// Of a rank, in the process that was that rank last.
+struct RankLog {
+  int rank = 0;
+  std::uint32_t pid = 0;
+  std::string host;
+  std::int64_t start_ns = 0;
+  std::map<const GroupKey*, GroupLog> groups;
+  std::optional<EnteredCollective> last;  // that it entered, in any group
+  const GroupKey* last_group = nullptr;
+  std::optional<UncaughtException> uncaught;
+  std::int64_t stuck_ns = 0;               // when a collective of the run had taken too long (`--hang-after`); 0: none
+  std::vector<std::vector<Frame>> stacks;  // of its threads then, that of the main thread first
+};
+
+class CollectiveLogs {
+ public:
+  // `process` is what is told of the trace.
+  void add(const trace::TraceFile& trace, const Process& process);
+
+  const std::map<int, RankLog>& ranks() const { return ranks_; }
+  const std::set<GroupKey>& groups() const { return groups_; }
+
+  // What is to be added to the clock of a host so that it agrees with that of the lowest rank's: what no rank can have
+  // finished before another had entered tells. 0 where the clocks may well agree.
+  std::map<std::string, std::int64_t> clock_offsets() const;
+
+ private:
+  const std::string* text(std::string_view text);
+  const Frame* frame(const trace::TraceFile& trace, trace::SiteId site);
+  EnteredCollective entered(const trace::TraceFile& trace, const trace::CollectiveEntry& entry);
+  void add_collectives(const trace::TraceFile& trace, RankLog& log);
+
+  std::map<int, RankLog> ranks_;
+  std::set<GroupKey> groups_;
+  std::set<std::string, std::less<>> texts_;
+  std::deque<Frame> frames_;
+  std::unordered_map<std::string, const Frame*> frame_by_place_;
+};
+
+// The last collectives of a process, newest first, for who wants to see them one by one.
+std::vector<CollectiveCall> last_collectives_of(const trace::TraceFile& trace, std::size_t most);
+
+}  // namespace devsan::report

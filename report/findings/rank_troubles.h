@@ -1,0 +1,33 @@
+// What went wrong in each rank, and where that began.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/findings/collective_logs.h"
+#include "report/model/finding.h"
+
+namespace devsan::report {
+
+struct RankTrouble {
+  std::uint32_t pid = 0;
+  std::int64_t time_ns = 0;  // by the clock of the lowest rank's host; 0 not known
+  std::uint32_t step = 0;
+  std::optional<Frame> where;
+  std::string what;              // "raised ValueError: …", "was ended by SIGKILL"
+  bool from_collective = false;  // a collective failed, or waited in vain: what another rank did may be behind it
+  bool from_outside = false;     // somebody ended the process, as launchers do once another rank has failed
+  bool raised = false;
+};
+
+// By rank; ranks that ended well, or that still run, have none.
+std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs);
+
+// The one that began it: the earliest that nothing else explains. Null where all is well, or somebody
+// ended ranks that were.
+const std::pair<const int, RankTrouble>* first_trouble(const std::map<int, RankTrouble>& troubles);
+
+}  // namespace devsan::report

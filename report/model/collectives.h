@@ -1,0 +1,69 @@
+// What is told of collectives: how far each rank of a group came in one, and which rank failed first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/model/frame.h"
+
+namespace devsan::report {
+
+// Where a rank was when the others were in a collective.
+enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone };
+std::string_view name_of(RankTurn turn);
+
+struct RankInCollective {
+  int rank = 0;
+  RankTurn state = RankTurn::waiting;
+  std::optional<Frame> where;  // it entered it from, or was at instead
+  std::string what;            // one sentence without a subject
+  // Of its threads when a collective of the run took longer than `--hang-after`, each innermost first.
+  std::vector<std::vector<Frame>> stacks{};
+};
+
+struct CollectiveStory {
+  std::string name;              // "all_reduce"
+  std::string group;             // torch's name for it
+  std::vector<int> group_ranks;  // in the whole run, in the order of the group
+  std::uint64_t sequence = 0;    // its number in the group, from 1
+  std::string dtype;
+  std::uint64_t bytes = 0;
+  std::string device;
+  std::vector<RankInCollective> per_rank;  // ascending
+};
+
+// Of a run of several ranks.
+struct FirstFailure {
+  std::optional<int> rank;
+  std::uint32_t step = 0;
+  std::int64_t time_ns = 0;                // by the clock of the lowest rank's host
+  std::string finding;                     // its id; empty where none is about it
+  std::optional<Frame> where;              //
+  std::string what;                        // "raised ValueError: …"
+  std::optional<CollectiveStory> waiting;  // that others were in meanwhile
+};
+
+// One collective that a process entered, for who wants to see them all.
+struct CollectiveCall {
+  std::string name;
+  std::string group;
+  std::vector<int> group_ranks;
+  std::uint64_t sequence = 0;  // 0: point-to-point
+  std::optional<int> peer;     // of what is point-to-point: a rank of the group
+  std::uint64_t bytes = 0;
+  std::string dtype;
+  std::string device;
+  std::string state;      // "entered", "issued", "finished" or "failed"
+  bool end_told = true;   // false: its backend tells nobody when it is finished
+  bool captured = false;  // into a graph
+  std::optional<Frame> where;
+  std::uint32_t step = 0;
+  std::int64_t entered_ns = 0;
+  std::int64_t wait_ns = 0;  // when a thread last began to wait for it; 0: none has
+  std::int64_t finished_ns = 0;
+};
+
+}  // namespace devsan::report

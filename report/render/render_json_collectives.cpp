@@ -1,0 +1,69 @@
+#include <nlohmann/json.hpp>
+
+#include "report/render/render_json.h"
+#include "report/render/render_json_parts.h"
+
+namespace devsan::report {
+namespace {
+
+Json frame_or_null(const std::optional<Frame>& where) {
+  return where ? frame_json(*where) : Json(nullptr);
+}
+
+}  // namespace
+
+Json collective_json(const CollectiveStory& story) {
+  Json json = {{"name", text_or_null(story.name)},    {"group", text_or_null(story.group)},
+               {"group_ranks", story.group_ranks},    {"sequence", story.sequence},
+               {"dtype", text_or_null(story.dtype)},  {"bytes", story.bytes},
+               {"device", text_or_null(story.device)}};
+  json["per_rank"] = Json::array();
+  for (const RankInCollective& turn : story.per_rank) {
+    Json entry = {{"rank", turn.rank},
+                  {"state", name_of(turn.state)},
+                  {"where", frame_or_null(turn.where)},
+                  {"what", text_or_null(turn.what)}};
+    for (const auto& stack : turn.stacks) entry["stacks"].push_back(stack_json(stack));
+    json["per_rank"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+Json first_failure_json(const std::optional<FirstFailure>& failure) {
+  if (!failure) return nullptr;
+  Json json = {{"rank", failure->rank ? Json(*failure->rank) : Json(nullptr)},
+               {"step", failure->step},
+               {"time_ns", failure->time_ns},
+               {"finding", text_or_null(failure->finding)},
+               {"where", frame_or_null(failure->where)},
+               {"what", text_or_null(failure->what)}};
+  json["waiting"] = failure->waiting ? collective_json(*failure->waiting) : Json(nullptr);
+  return json;
+}
+
+void add_collectives_json(Json& json, const Process& process) {
+  if (process.collectives == 0) return;
+  Json last = Json::array();
+  for (const CollectiveCall& call : process.last_collectives) {
+    Json entry = {{"name", call.name},
+                  {"group", text_or_null(call.group)},
+                  {"group_ranks", call.group_ranks},
+                  {"sequence", call.sequence},
+                  {"peer", call.peer ? Json(*call.peer) : Json(nullptr)},
+                  {"bytes", call.bytes},
+                  {"dtype", text_or_null(call.dtype)},
+                  {"device", text_or_null(call.device)},
+                  {"state", call.state},
+                  {"end_told", call.end_told},
+                  {"captured", call.captured},
+                  {"where", frame_or_null(call.where)},
+                  {"step", call.step}};
+    entry["entered_ns"] = call.entered_ns;
+    entry["wait_ns"] = call.wait_ns == 0 ? Json(nullptr) : Json(call.wait_ns);
+    entry["finished_ns"] = call.finished_ns == 0 ? Json(nullptr) : Json(call.finished_ns);
+    last.push_back(std::move(entry));
+  }
+  json["collectives"] = {{"entered", process.collectives}, {"last", std::move(last)}};
+}
+
+}  // namespace devsan::report

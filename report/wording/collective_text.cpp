@@ -1,0 +1,171 @@
+#include "report/wording/collective_text.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "report/model/collective_names.h"
+#include "report/model/frames.h"
+#include "report/text/lines.h"
+#include "report/text/text_layout.h"
+#include "report/text/words.h"
+
+namespace devsan::report {
+namespace {
+
+constexpr std::size_t kShownFrames = 8;  // of a stack
+
+const Thread* newest_thread(const Process& process) {
+  const Thread* newest = nullptr;
+  const auto newness = [](const Thread& one) { return std::tuple(one.last.front().step, one.operators); };
+  for (const Thread& thread : process.threads) {
+    if (!thread.last.empty() && (newest == nullptr || newness(thread) > newness(*newest))) newest = &thread;
+  }
+  return newest;
+}
+
+std::vector<int> ranks_in(const CollectiveStory& story, RankTurn state) {
+  std::vector<int> ranks;
+  for (const RankInCollective& turn : story.per_rank) {
+    if (turn.state == state) ranks.push_back(turn.rank);
+  }
+  return ranks;
+}
+
+std::string who(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + ranges_of(ranks);
+}
+
+std::string name_and_number(const CollectiveStory& story) {
+  return story.name + " " + std::to_string(story.sequence);
+}
+
+std::string_view word_of(RankTurn state) {
+  switch (state) {
+    case RankTurn::waiting:
+      return "waited";
+    case RankTurn::never_entered:
+      return "never entered it";
+    case RankTurn::finished:
+      return "was done with it";
+    case RankTurn::entered_other:
+      return "entered another";
+    case RankTurn::gone:
+      return "was gone";
+  }
+  return "waited";
+}
+
+// Ranks that did the same in the same line.
+struct Camp {
+  const RankInCollective* first;
+  std::vector<int> ranks;
+};
+
+std::vector<Camp> camps_of(const CollectiveStory& story) {
+  std::vector<Camp> camps;
+  for (const RankInCollective& turn : story.per_rank) {
+    const auto same = std::ranges::find_if(camps, [&](const Camp& camp) {
+      const RankInCollective& first = *camp.first;
+      const bool there = first.where && turn.where ? same_line(*first.where, *turn.where) : !first.where && !turn.where;
+      return there && first.state == turn.state && first.what == turn.what;
+    });
+    if (same != camps.end()) {
+      same->ranks.push_back(turn.rank);
+    } else {
+      camps.push_back({&turn, {turn.rank}});
+    }
+  }
+  return camps;
+}
+
+void append_stack(Lines& lines, const std::vector<Frame>& stack, const Style& style) {
+  for (std::size_t i = 0; i < std::min(stack.size(), kShownFrames); ++i) {
+    append_wrapped(lines, short_place(stack[i]) + " in " + stack[i].function, 6, style, Paint::faint);
+  }
+}
+
+// The lines that ranks which wait entered it from.
+std::string entered_from(const CollectiveStory& story) {
+  std::vector<std::string> places;
+  for (const RankInCollective& turn : story.per_rank) {
+    if (turn.state != RankTurn::waiting || !turn.where) continue;
+    const std::string place = short_place(*turn.where);
+    if (std::ranges::find(places, place) == places.end()) places.push_back(place);
+  }
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
+  return text;
+}
+
+}  // namespace
+
+std::string entered_text(std::string_view op, std::uint64_t bytes, std::string_view dtype, std::string_view device) {
+  std::string text = "entered " + collective_name(op);
+  if (bytes > 0) text += " of " + bytes_text(bytes);
+  if (!dtype.empty()) text += " " + std::string(dtype);
+  if (!device.empty()) text += " on " + std::string(device);
+  return text;
+}
+
+std::optional<Frame> last_place_of(const Process& process) {
+  const Thread* const thread = newest_thread(process);
+  if (thread == nullptr || thread->last.front().at.file.empty()) return std::nullopt;
+  return thread->last.front().at;
+}
+
+std::string last_operator_text(const Process& process) {
+  const Thread* const thread = newest_thread(process);
+  return thread == nullptr ? "" : "ran " + thread->last.front().op + " last";
+}
+
+std::string collective_headline(const Finding& finding) {
+  const CollectiveStory& story = *finding.collective;
+  const std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
+  if (finding.kind == Kind::collective_mismatch) {
+    const auto odd = std::ranges::find(story.per_rank, RankTurn::entered_other, &RankInCollective::state);
+    std::string text = who(finding.ranks) + " " + (odd != story.per_rank.end() ? odd->what : "entered another") +
+                       ", the others " + entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
+    return text + ", as number " + std::to_string(story.sequence) + " of their group";
+  }
+  return who(waiting) + " waited in " + name_and_number(story) + ", which " + who(finding.ranks) + " never entered";
+}
+
+std::vector<std::string> collective_lines(const CollectiveStory& story, const Style& style) {
+  Lines lines;
+  std::string heading = "What each rank did: " + name_and_number(story) + " of group " + story.group;
+  if (!story.group_ranks.empty()) {
+    std::vector<int> ranks = story.group_ranks;
+    std::ranges::sort(ranks);
+    heading += ", ranks " + ranges_of(ranks);
+  }
+  append_wrapped(lines, heading, 2, style, Paint::strong);
+  for (const Camp& camp : camps_of(story)) {
+    std::string text = who(camp.ranks) + " " + std::string(word_of(camp.first->state));
+    if (!camp.first->what.empty()) text += ": " + camp.first->what;
+    if (camp.first->where) text += ", at " + short_place(*camp.first->where);
+    append_wrapped(lines, text, 4, style);
+    const bool missing = camp.first->state == RankTurn::never_entered && !camp.first->stacks.empty();
+    if (missing) append_stack(lines, camp.first->stacks.front(), style);
+  }
+  return lines;
+}
+
+std::string first_failure_text(const FirstFailure& failure) {
+  std::string text = failure.rank ? "rank " + std::to_string(*failure.rank) : std::string("a process");
+  text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
+  if (failure.where) text += ", at " + short_place(*failure.where);
+  return text;
+}
+
+std::string then_waited_text(const FirstFailure& failure) {
+  if (!failure.waiting) return "";
+  const CollectiveStory& story = *failure.waiting;
+  std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
+  if (failure.rank) std::erase(waiting, *failure.rank);
+  if (waiting.empty()) return "";
+  std::string text = who(waiting) + " then waited in " + name_and_number(story);
+  if (const std::string places = entered_from(story); !places.empty()) text += ", entered from " + places;
+  return text;
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,32 @@
+// Sentences about collectives, and about the rank that failed first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/model/finding.h"
+#include "report/text/style.h"
+
+namespace devsan::report {
+
+// "entered all_reduce of 4.0 KiB float32 on cuda:0"
+std::string entered_text(std::string_view op, std::uint64_t bytes, std::string_view dtype, std::string_view device);
+
+// Where the thread that ran an operator last ran it, and what that was.
+std::optional<Frame> last_place_of(const Process& process);
+std::string last_operator_text(const Process& process);
+
+// "ranks 0-2 waited in all_reduce 1187, which rank 3 never entered"
+std::string collective_headline(const Finding& finding);
+// What each rank did, those that did the same together.
+std::vector<std::string> collective_lines(const CollectiveStory& story, const Style& style);
+
+// "rank 3 failed first, in step 12: it raised ValueError: …"
+std::string first_failure_text(const FirstFailure& failure);
+// "ranks 0-2 then waited in all_reduce 1187, entered from train.py:88"; empty where none did
+std::string then_waited_text(const FirstFailure& failure);
+
+}  // namespace devsan::report

@@ -1,0 +1,174 @@
+"""Collectives of several ranks: what is recorded of them, and what is said of a job in which one rank goes wrong."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from harness import LEAKING, need_simulated_devices, view
+
+PROGRAM = pathlib.Path(__file__).parent / "collective_programs/worker.py"
+SOURCE = PROGRAM.read_text().splitlines()
+
+
+def line_of(mark):
+    [line] = [number for number, text in enumerate(SOURCE, 1) if text.endswith(f"# {mark}")]
+    return line
+
+
+class Job:
+    """What three ranks under torchrun left behind."""
+
+    def __init__(self, done, out, devsan):
+        self.done = done
+        self.out = out
+        self.report = view(devsan, out)
+        self.findings = self.report["findings"]
+        self.first = self.report["run"]["first_failure"]
+
+    def errors(self):
+        return [f for f in self.findings if f["severity"] == "error"]
+
+    def of_kind(self, kind):
+        return [f for f in self.findings if f["kind"] == kind]
+
+    def ranks(self):
+        """The processes of the ranks, by rank."""
+        processes = self.report["run"]["processes"]
+        return {p["rank"]: p for p in processes if p["rank"] is not None and "collectives" in p}
+
+
+@pytest.fixture(scope="module")
+def run_job(devsan, python, tmp_path_factory):
+    """Runs the worker once for each case and device."""
+    jobs = {}
+
+    def run(case, device):
+        if device == "cuda":
+            need_simulated_devices(python)
+        if (case, device) not in jobs:
+            scratch = tmp_path_factory.mktemp(f"{case}-{device}")
+            env = {key: value for key, value in os.environ.items() if key not in LEAKING}
+            env["OMP_NUM_THREADS"] = "1"
+            sim = ["--sim", "3"] if device == "cuda" else []
+            command = [devsan, "run", *sim, "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
+                       "--standalone", "--nproc-per-node=3", PROGRAM, case, device]
+            done = subprocess.run(command, env=env, cwd=scratch, capture_output=True, text=True, timeout=300)
+            jobs[case, device] = Job(done, scratch / "out", devsan)
+        return jobs[case, device]
+
+    return run
+
+
+def turns(collective):
+    return {turn["rank"]: turn for turn in collective["per_rank"]}
+
+
+DEVICES = pytest.mark.parametrize("device", ["cpu", "cuda"])
+
+
+@DEVICES
+def test_collectives_are_recorded_with_group_number_size_and_line(run_job, device):
+    job = run_job("slow", device)
+    assert job.done.returncode == 0, job.done.stderr
+    ranks = job.ranks()
+    assert sorted(ranks) == [0, 1, 2]
+    for rank, process in ranks.items():
+        collectives = process["collectives"]["last"]
+        mine = [c for c in collectives if (c["where"] or {}).get("file") == str(PROGRAM)]
+        everyone = [c for c in reversed(mine) if c["name"] == "all_reduce"]
+        assert [c["sequence"] for c in everyone] == [1, 2, 3, 4]
+        assert [c["where"]["line"] for c in everyone] == [line_of("ALL")] * 3 + [line_of("WAIT")]
+        for collective in everyone:
+            assert collective["group_ranks"] == [0, 1, 2]
+            assert (collective["bytes"], collective["dtype"]) == (16, "float32")
+            assert collective["device"].startswith(device)
+            assert collective["state"] == "finished"
+            assert collective["entered_ns"] <= collective["finished_ns"]
+        pairs = [c for c in mine if c["name"] == "broadcast"]
+        assert [c["sequence"] for c in pairs] == ([1] if rank < 2 else [])
+        # Backends of the simulation keep no list of ranks.
+        assert all(c["group_ranks"] == ([0, 1] if device == "cpu" else []) for c in pairs)
+        assert all(c["end_told"] for c in mine)
+
+
+@DEVICES
+def test_a_slow_rank_is_no_error(run_job, device):
+    job = run_job("slow", device)
+    assert job.done.returncode == 0, job.done.stderr
+    assert job.first is None
+    assert not job.of_kind("collective-hang") and not job.of_kind("collective-mismatch") and not job.errors()
+
+
+@DEVICES
+def test_a_rank_that_never_enters_a_collective_is_named(run_job, device):
+    job = run_job("missing", device)
+    assert job.done.returncode != 0
+    [hang] = job.of_kind("collective-hang")
+    assert (hang["severity"], hang["ranks"], hang["where"]["file"]) == ("error", [2], str(PROGRAM))
+    collective = hang["collective"]
+    assert (collective["name"], collective["sequence"], collective["group_ranks"]) == ("all_reduce", 4, [0, 1, 2])
+    by_rank = turns(collective)
+    assert [by_rank[rank]["state"] for rank in range(3)] == ["waiting", "waiting", "never_entered"]
+    assert [by_rank[rank]["where"]["line"] for rank in range(2)] == [line_of("WAIT")] * 2
+    assert by_rank[2]["where"]["file"] == str(PROGRAM)
+    assert job.first["rank"] in (0, 1) and job.first["finding"] == hang["id"]
+    assert not job.of_kind("collective-mismatch")
+
+
+@DEVICES
+def test_another_collective_than_the_others_is_a_mismatch(run_job, device):
+    job = run_job("order", device)
+    assert job.done.returncode != 0
+    [mismatch] = job.of_kind("collective-mismatch")
+    assert (mismatch["severity"], mismatch["ranks"]) == ("error", [2])
+    assert mismatch["where"]["line"] == line_of("OTHER")
+    assert (mismatch["collective"]["name"], mismatch["collective"]["sequence"]) == ("all_reduce", 4)
+    by_rank = turns(mismatch["collective"])
+    assert by_rank[2]["state"] == "entered_other" and "broadcast" in by_rank[2]["what"]
+    assert not job.of_kind("collective-hang")
+
+
+@DEVICES
+def test_another_size_than_the_others_is_a_mismatch(run_job, device):
+    job = run_job("shape", device)
+    assert job.done.returncode != 0
+    [mismatch] = job.of_kind("collective-mismatch")
+    assert mismatch["ranks"] == [2] and mismatch["where"]["line"] == line_of("WRONG")
+    assert mismatch["collective"]["bytes"] == 16
+    assert "28 bytes" in turns(mismatch["collective"])[2]["what"]
+
+
+@DEVICES
+def test_the_rank_that_raised_failed_first_and_the_others_waited_for_it(run_job, device):
+    job = run_job("raised", device)
+    assert job.done.returncode != 0
+    assert (job.first["rank"], job.first["what"]) == (2, "raised ValueError: no more data")
+    assert job.first["where"]["line"] == line_of("RAISE")
+    waiting = job.first["waiting"]
+    assert (waiting["name"], waiting["sequence"]) == ("all_reduce", 4)
+    by_rank = turns(waiting)
+    assert [by_rank[rank]["state"] for rank in range(3)] == ["waiting", "waiting", "gone"]
+    assert {by_rank[rank]["where"]["line"] for rank in range(2)} == {line_of("WAIT")}
+    assert not job.of_kind("collective-hang") and not job.of_kind("collective-mismatch")
+
+
+@DEVICES
+def test_the_rank_that_was_killed_failed_first_and_the_others_waited_for_it(run_job, device):
+    job = run_job("killed", device)
+    assert job.done.returncode != 0
+    assert (job.first["rank"], job.first["what"]) == (2, "was ended by SIGKILL")
+    assert turns(job.first["waiting"])[2]["state"] == "gone"
+    [end] = [f for f in job.of_kind("abnormal-exit") if f["rank"] == 2]
+    assert job.first["finding"] == end["id"]
+    assert not job.of_kind("collective-hang") and not job.of_kind("collective-mismatch")
+
+
+@DEVICES
+def test_the_terminal_leads_with_the_rank_that_failed_first(run_job, devsan, device):
+    job = run_job("killed", device)
+    shown = subprocess.run([devsan, "view", job.out], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[0].startswith("rank 2 failed first, in step 0: it was ended by SIGKILL")
+    assert f"then waited in all_reduce 4, entered from worker.py:{line_of('WAIT')}" in " ".join(shown.split())
+    assert "rank 2 failed first" in job.done.stderr

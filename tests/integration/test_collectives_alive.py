@@ -1,0 +1,164 @@
+"""Collectives by each way that there is to them, in one process; and `--hang-after`, which looks at a job that still runs."""
+
+import os
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+from harness import LEAKING, view
+
+ONE_RANK = """
+    import os, sys, tempfile, torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+    values = torch.ones(4)
+"""
+
+
+def collectives_of(run):
+    """Of the process that entered some, oldest first."""
+    [process] = [p for p in run.report["run"]["processes"] if "collectives" in p]
+    return list(reversed(process["collectives"]["last"]))
+
+
+def run_one_rank(run_python, program):
+    run = run_python(textwrap.dedent(ONE_RANK) + textwrap.dedent(program), start=True)
+    assert run.status == 0, run.stderr
+    return run
+
+
+def test_asynchronous_functional_and_ddp_collectives_are_recorded_to_their_end(run_python):
+    run = run_one_rank(run_python, """
+        import torch.distributed._functional_collectives as functional
+        work = dist.all_reduce(values, async_op=True)
+        work.wait()
+        total = functional.all_reduce(values, "sum", dist.group.WORLD) + 1
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+        model(values).sum().backward()
+        dist.barrier()
+    """)
+    told = collectives_of(run)
+    assert all(call["state"] == "finished" for call in told), told
+    reduced = [call for call in told if call["name"] == "all_reduce"]
+    assert len(reduced) == 3
+    assert all(call["where"]["file"].endswith(".py") for call in reduced)
+    assert "functional.all_reduce" in reduced[1]["where"]["source"]
+    assert "backward()" in reduced[2]["where"]["source"]
+    assert told[-1]["name"] == "barrier"
+    assert [call["sequence"] for call in told] == list(range(1, len(told) + 1))
+
+
+def test_groups_of_one_name_made_one_after_the_other_count_anew(run_python):
+    run = run_one_rank(run_python, """
+        dist.all_reduce(values)
+        dist.all_reduce(values)
+        dist.destroy_process_group()
+        dist.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+        dist.all_reduce(values)
+    """)
+    assert [call["sequence"] for call in collectives_of(run)] == [1, 2, 1]
+
+
+def test_a_collective_that_raises_is_told_as_failed_and_the_next_one_is_recorded(run_python):
+    run = run_one_rank(run_python, """
+        try:
+            dist.all_reduce(torch.ones(2, device="meta"))
+        except (RuntimeError, NotImplementedError):
+            pass
+        dist.all_reduce(values)
+    """)
+    assert [call["state"] for call in collectives_of(run)] == ["failed", "finished"]
+
+
+def test_a_forked_child_has_collectives_of_its_own(run_python):
+    run = run_one_rank(run_python, """
+        dist.all_reduce(values)
+        child = os.fork()
+        if child == 0:
+            dist.destroy_process_group()
+            dist.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+            dist.barrier()
+            os._exit(0)
+        os.waitpid(child, 0)
+        dist.all_reduce(values)
+    """)
+    processes = [p for p in run.report["run"]["processes"] if "collectives" in p]
+    names = sorted([call["name"] for call in reversed(p["collectives"]["last"])] for p in processes)
+    assert names == [["all_reduce", "all_reduce"], ["barrier"]]
+
+
+TWO_RANKS = """
+import os, pathlib, subprocess, sys, time, torch
+import torch.distributed as dist
+if len(sys.argv) == 1:
+    children = [subprocess.Popen([sys.executable, __file__, str(rank)]) for rank in range(2)]
+    sys.exit(max(child.wait() for child in children))
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", init_method="file://STORE", rank=rank, world_size=2)
+values = torch.ones(4)
+dist.all_reduce(values)
+def busy():
+    while not pathlib.Path("GO").exists():  # BUSY
+        time.sleep(0.05)
+if rank == 1:
+    busy()
+dist.all_reduce(values)  # WAIT
+print(values.tolist())
+"""
+
+
+@pytest.fixture
+def hanging(devsan, python, tmp_path):
+    """A job of two ranks, of which one waits for the file `go` before it enters the second collective."""
+    program = tmp_path / "job.py"
+    program.write_text(TWO_RANKS.replace("STORE", str(tmp_path / "store")).replace("GO", str(tmp_path / "go")))
+    env = {key: value for key, value in os.environ.items() if key not in LEAKING}
+    command = [devsan, "run", "--hang-after", "1", "--out", tmp_path / "out", "--", python, program]
+    job = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    yield job, program
+    (tmp_path / "go").touch()
+    job.communicate(timeout=120)
+
+
+def line_of(program, mark):
+    return next(n for n, text in enumerate(program.read_text().splitlines(), 1) if text.endswith(f"# {mark}"))
+
+
+def hang_of(devsan, out, deadline):
+    """What `devsan view` tells of the live job, as soon as both ranks have said where they are."""
+    while time.monotonic() < deadline:
+        if (out / "waiting").exists():
+            [*hangs] = [f for f in view(devsan, out)["findings"] if f["kind"] == "collective-hang"]
+            if hangs and all("stacks" in turn for turn in hangs[0]["collective"]["per_rank"]):
+                return hangs[0]
+        time.sleep(0.5)
+    pytest.fail("nothing was told of the job that hangs")
+
+
+def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, tmp_path):
+    job, program = hanging
+    hang = hang_of(devsan, tmp_path / "out", time.monotonic() + 150)
+    assert hang["ranks"] == [1]
+    by_rank = {turn["rank"]: turn for turn in hang["collective"]["per_rank"]}
+    assert by_rank[0]["state"] == "waiting" and by_rank[0]["where"]["line"] == line_of(program, "WAIT")
+    assert by_rank[1]["state"] == "never_entered"
+    stack = by_rank[1]["stacks"][0]
+    assert [frame["function"] for frame in stack if frame["file"] == str(program)] == ["busy", "<module>"]
+    assert any(frame["line"] == line_of(program, "WAIT") for frame in by_rank[0]["stacks"][0])
+    assert (tmp_path / "out/waiting").stat().st_mode & 0o777 == 0o600
+
+    (tmp_path / "go").touch()
+    out, _ = job.communicate(timeout=120)
+    assert job.returncode == 0 and out.splitlines() == ["[4.0, 4.0, 4.0, 4.0]"] * 2
+    assert not [f for f in view(devsan, tmp_path / "out")["findings"] if f["severity"] == "error"]
+
+
+def test_without_the_option_the_process_has_no_thread_of_devsan(run_python):
+    run = run_one_rank(run_python, """
+        dist.all_reduce(values)
+        names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+        assert not [name for name in names if "devsan" in name], names
+    """)
+    assert collectives_of(run)
