@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 12;
+inline constexpr std::uint32_t kHooksAbi = 13;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {

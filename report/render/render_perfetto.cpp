@@ -32,7 +32,7 @@ class StepTimes {
  public:
   explicit StepTimes(const Process& process) : start_ns_(process.start_ns), end_ns_(process.ended_ns) {
     for (const MemoryCurve& curve : process.memory) {
-      if (curve.per_batch) continue;
+      if (curve.clock != trace::SeriesClock::iterations) continue;
       for (const MemoryPoint& point : curve.points) {
         const auto [known, is_new] = begins_.emplace(point.step, point.time_ns);
         if (!is_new) known->second = std::min(known->second, point.time_ns);
