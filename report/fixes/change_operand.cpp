@@ -7,6 +7,8 @@
 #include "report/fixes/site.h"
 #include "report/fixes/torch_calls.h"
 #include "report/program/definitions.h"
+#include "report/program/flow.h"
+#include "report/program/functions.h"
 #include "report/program/literals.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
@@ -14,6 +16,8 @@
 namespace devsan::report::fixes {
 
 using program::CallParts;
+using program::Definition;
+using program::DefinitionKind;
 using program::Field;
 using program::Kind;
 using program::Node;
@@ -88,19 +92,88 @@ Site with_kept_moved(const Site& site) {
   return swapped;
 }
 
-// Other entries of the same container in the statement.
-std::vector<Node> entries_beside(Node operand) {
+// The one definition that gives the name its value; null where there are several.
+const Definition* only_definition(Node name) {
+  const auto found = name.file().flow().reaching(name).definitions;
+  return found.size() == 1 ? found.front().definition : nullptr;
+}
+
+// What a call gives the parameter.
+Node given_as(const Definition& parameter, Node call) {
+  const program::Scope& scope = *parameter.scope;
+  std::size_t place = 0;
+  while (place < scope.parameters.size() && scope.parameters[place].name != parameter.variable.name) ++place;
+  if (program::class_of_method(scope.node) && place > 0) --place;
+  return program::call_parts(call).argument(parameter.variable.name, place);
+}
+
+constexpr int kMostCalls = 3;  // that hand both values on
+
+// Parts of one value that is unpacked, attributes of one object, or parameters that a call gives such values.
+bool come_together(const Site& site, Node one, Node other, int depth) {
+  if (one.is(Kind::Attribute) && other.is(Kind::Attribute)) {
+    return one.child(Field::Object).text() == other.child(Field::Object).text();
+  }
+  if (!one.is(Kind::Identifier) || !other.is(Kind::Identifier) || depth > kMostCalls) return false;
+  const Definition* first = only_definition(one);
+  const Definition* second = only_definition(other);
+  if (first == nullptr || second == nullptr || first == second || first->kind != second->kind) return false;
+  if (first->kind == DefinitionKind::Assignment) {
+    return first->statement == second->statement && !first->path.empty() && !second->path.empty();
+  }
+  if (first->kind != DefinitionKind::Parameter || first->scope != second->scope) return false;
+  return std::ranges::any_of(site.code.calls_that_ran(first->scope->node), [&](Node call) {
+    const Node given = given_as(*first, call);
+    const Node beside = given_as(*second, call);
+    return given && beside && come_together(site, given, beside, depth + 1);
+  });
+}
+
+// Another entry of the same list.
+bool is_entry_beside(Node node, Node operand) {
+  if (!operand.is(Kind::Subscript) || !node.is(Kind::Subscript)) return false;
+  const Node container = operand.child(Field::Value);
+  return container.is(Kind::Identifier) && node.child(Field::Value).text() == container.text() &&
+         operand.children(Field::Subscript).size() == 1 && program::integer_value(operand.child(Field::Subscript)) &&
+         program::integer_value(node.child(Field::Subscript));
+}
+
+// Another name that stands to an operator as the operand does, and came with it.
+bool is_name_beside(const Site& site, Node node, Node operand) {
+  const Node parent = operand.parent();
+  if (!operand.is(Kind::Identifier) || !node.is(Kind::Identifier) || node.text() == operand.text()) return false;
+  const bool alike =
+      parent.is(Kind::BinaryOperator) && node.parent().is(Kind::BinaryOperator) && node.role() == operand.role() &&
+      program::operations(parent).front().operation == program::operations(node.parent()).front().operation;
+  const bool there = std::ranges::any_of(site.finding.operands, [&](const Operand& one) {
+    return one.device == site.device && (one.name == node.text() || one.text == node.text());
+  });
+  return alike && !there && come_together(site, operand, node, 0);
+}
+
+// The operand, and what stands beside it in the statement and came the same way.
+std::vector<Node> with_values_beside(const Site& site, Node operand) {
   std::vector<Node> all = {operand};
-  const Node container = operand.is(Kind::Subscript) ? operand.child(Field::Value) : Node();
-  if (!container.is(Kind::Identifier) || operand.children(Field::Subscript).size() != 1) return all;
-  if (!program::integer_value(operand.child(Field::Subscript))) return all;
   for (const Node node : program::statement_of(operand).subtree()) {
-    const bool entry = node.is(Kind::Subscript) && node != operand && is_read(node) &&
-                       node.child(Field::Value).text() == container.text() &&
-                       program::integer_value(node.child(Field::Subscript));
-    if (entry) all.push_back(node);
+    if (node == operand || !is_value(node) || !is_read(node)) continue;
+    if (is_entry_beside(node, operand) || is_name_beside(site, node, operand)) all.push_back(node);
   }
   return all;
+}
+
+// x = x.to(d)
+std::string moved_before(const std::vector<Node>& names, const std::string& device) {
+  std::vector<std::string_view> done;
+  std::string targets;
+  std::string values;
+  for (const Node name : names) {
+    if (std::ranges::find(done, name.text()) != done.end()) continue;
+    done.push_back(name.text());
+    const std::string text(name.text());
+    targets += (targets.empty() ? "" : ", ") + text;
+    values += (values.empty() ? "" : ", ") + text + move_to(device);
+  }
+  return targets + " = " + values;
 }
 
 }  // namespace
@@ -113,15 +186,16 @@ MaybeChange move_operand(const Site& given) {
   const Node operand = operand_in(site);
   if (!operand || is_move(program::call_parts(operand))) return {};
   const std::string device = device_at_hand(site, operand, operand);
-  const std::string once = std::string(operand.text()) + " = " + std::string(operand.text()) + move_to(device);
+  const std::vector<Node> beside = with_values_beside(site, operand);
   const bool simple = !site.statement().child(Field::Body) && !site.statement().child(Field::Consequence);
   if (operand.is(Kind::Identifier) && simple && !device.empty() && is_read_again(operand)) {
+    const std::string once = moved_before(beside, device);
     if (const auto before = program::insert_statement_before(site.statement(), once)) {
       return Change{{*before}, "Move " + as_code(operand.text()) + " before it is used: " + as_code(once)};
     }
   }
   Change change;
-  for (const Node one : entries_beside(operand)) {
+  for (const Node one : beside) {
     auto edit = device.empty() ? std::nullopt : program::append_to_expression(one, move_to(device));
     if (edit) change.edits.push_back(std::move(*edit));
   }

@@ -132,6 +132,15 @@ TEST_CASE("Entries of one list in the failing line are moved together") {
         "return x * waves[0].to(x.device) + x.roll(1) * waves[1].to(x.device)");
 }
 
+TEST_CASE("Parameters that a call gives from one object are moved together") {
+  CHECK(added({"def turn(x, scale, shift):\n    return x * scale + x.roll(1) * shift  #!?\n"
+               "class Net:\n    def run(self, x):\n        return turn(x, self.cos, self.sin)  #<\n"}) ==
+        "return x * scale.to(x.device) + x.roll(1) * shift.to(x.device)");
+  CHECK(added({"def turn(x, scale, count):\n    return x * scale / count  #!?\n"
+               "class Net:\n    def run(self, x):\n        return turn(x, self.cos, self.count)  #<\n"}) ==
+        "return x * scale.to(x.device) / count");
+}
+
 TEST_CASE("What an object keeps follows what passes through it") {
   Failing failing{"class Net:\n    def run(self, x):\n        return x * self.scale  #!?\n", "x", "self.scale"};
   failing.odd_is = trace::NameKind::local;
