@@ -6,6 +6,37 @@
 #include "doctor/config/deepspeed.h"
 
 namespace devsan::doctor {
+namespace {
+
+std::string text_at(const Json& config, const char* path) {
+  const Json* value = find_value(config, path);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+// As accelerate's DeepSpeedPlugin fills a config from its own keys.
+Json settings_of_accelerate(const Json& config) {
+  const std::int64_t stage = whole_number(find_value(config, "deepspeed_config.zero_stage")).value_or(2);
+  const std::string precision = text_at(config, "mixed_precision");
+  Json settings = {{"zero_optimization", {{"stage", stage}}},
+                   {"fp16", {{"enabled", precision == "fp16"}}},
+                   {"bf16", {{"enabled", precision == "bf16" || precision == "fp8"}}}};
+  for (const char* what : {"offload_param", "offload_optimizer"}) {
+    const std::string device = text_at(config, (std::string("deepspeed_config.") + what + "_device").c_str());
+    if (!device.empty()) settings["zero_optimization"][what]["device"] = device;
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::optional<Json> Facts::deepspeed_settings() const {
+  if (deepspeed) return deepspeed->readable() ? std::optional(deepspeed->value) : std::nullopt;
+  if (!accelerate || !accelerate->readable() || text_at(accelerate->value, "distributed_type") != "DEEPSPEED") {
+    return std::nullopt;
+  }
+  const bool elsewhere = !text_at(accelerate->value, "deepspeed_config.deepspeed_config_file").empty();
+  return elsewhere ? std::nullopt : std::optional(settings_of_accelerate(accelerate->value));
+}
 
 std::optional<std::uint64_t> Facts::world_size() const {
   if (plan.world_size) return plan.world_size;

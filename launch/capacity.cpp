@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "doctor/machine/control_group.h"
+
 namespace devsan::launch {
 namespace {
 
@@ -36,23 +38,6 @@ std::size_t named_number(const fs::path& path, const std::string& name) {
     std::getline(file, rest);
   }
   return 0;
-}
-
-struct Names {
-  const char* limit;
-  const char* used;
-  const char* reclaimable;  // in memory.stat: what was read from files, which gives way
-};
-constexpr Names kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
-constexpr Names kVersion2{"memory.max", "memory.current", "inactive_file"};
-
-std::size_t memory_left(const fs::path& group, const Names& names) {
-  const std::optional<std::size_t> limit = number_in(group / names.limit);
-  const std::optional<std::size_t> used = number_in(group / names.used);
-  if (!limit || !used) return kUnlimited;
-  const std::size_t reclaimable = std::min(*used, named_number(group / "memory.stat", names.reclaimable));
-  const std::size_t held = *used - reclaimable;
-  return *limit > held ? *limit - held : 0;
 }
 
 std::size_t whole_processors(std::size_t quota, std::size_t period) {
@@ -87,6 +72,9 @@ bool has_word(const std::string& list, const std::string& word) {
 }
 
 void apply_groups(const fs::path& root, Capacity& capacity) {
+  if (const auto group = doctor::read_group_memory(root)) {
+    capacity.memory = std::min<std::size_t>(capacity.memory, group->left);
+  }
   const fs::path mounts = root / "sys/fs/cgroup";
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
@@ -96,13 +84,7 @@ void apply_groups(const fs::path& root, Capacity& capacity) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path group = line.substr(second + 1);
     if (controllers.empty()) {
-      const auto memory = [](const fs::path& path) { return memory_left(path, kVersion2); };
-      capacity.memory = std::min(capacity.memory, tightest(mounts, group, memory));
       capacity.processors = std::min(capacity.processors, tightest(mounts, group, processors_of_version2));
-    }
-    if (has_word(controllers, "memory")) {
-      const auto memory = [](const fs::path& path) { return memory_left(path, kVersion1); };
-      capacity.memory = std::min(capacity.memory, tightest(mounts / "memory", group, memory));
     }
     if (has_word(controllers, "cpu")) {
       capacity.processors = std::min(capacity.processors, tightest(mounts / "cpu", group, processors_of_version1));

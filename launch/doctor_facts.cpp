@@ -91,6 +91,15 @@ doctor::HooksFact hooks_for(const std::string& python) {
   }
 }
 
+// The DeepSpeed config that the accelerate config names, where there is such a file.
+std::optional<std::string> config_that_accelerate_names(const doctor::Facts& facts) {
+  if (!facts.accelerate || !facts.accelerate->readable()) return std::nullopt;
+  const doctor::Json* name = doctor::find_value(facts.accelerate->value, "deepspeed_config.deepspeed_config_file");
+  std::error_code error;
+  if (name == nullptr || !name->is_string() || !fs::exists(name->get<std::string>(), error)) return std::nullopt;
+  return name->get<std::string>();
+}
+
 }  // namespace
 
 doctor::Facts gather_facts(const DoctorFlags& flags) {
@@ -104,8 +113,12 @@ doctor::Facts gather_facts(const DoctorFlags& flags) {
   facts.packages = doctor::Packages::read(probe.path);
   facts.torch = doctor::read_torch_build(probe.path, facts.packages);
   if (facts.torch) facts.hooks = hooks_for(probe.python.path);
-  if (flags.deepspeed) facts.deepspeed = doctor::read_config(*flags.deepspeed);
   if (flags.accelerate) facts.accelerate = doctor::read_config(*flags.accelerate);
+  if (flags.deepspeed) {
+    facts.deepspeed = doctor::read_config(*flags.deepspeed);
+  } else if (const std::optional<std::string> named = config_that_accelerate_names(facts)) {
+    facts.deepspeed = doctor::read_config(*named);
+  }
   return facts;
 }
 

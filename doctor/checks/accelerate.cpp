@@ -184,7 +184,13 @@ class AccelerateChecker {
 
   // With a DeepSpeed config of its own accelerate refuses what that one should say.
   void check_config_file() {
-    if (text_at(config_, "deepspeed_config.deepspeed_config_file").empty()) return;
+    const std::string file = text_at(config_, "deepspeed_config.deepspeed_config_file");
+    if (file.empty()) return;
+    if (!facts_.deepspeed) {
+      tell_value(Level::warning, "deepspeed_config_file " + file + " is not there, seen from this directory.",
+                 "accelerate looks for it from where it is started.", "Start there, or give the file with --deepspeed.",
+                 "deepspeed_config.deepspeed_config_file");
+    }
     std::vector<std::string> refused;
     for (const char* name :
          {"gradient_accumulation_steps", "gradient_clipping", "zero_stage", "offload_optimizer_device",

@@ -42,13 +42,13 @@ Answer holds(const Condition& condition, const Json& config, const DeepSpeedView
 }
 
 // Whether a config brings a bug about. Unknown without one, and where the bug needs what no config tells.
-Answer applies(const KnownBug& bug, const Facts& facts) {
+Answer applies(const KnownBug& bug, const std::optional<Json>& config) {
   if (bug.needs.empty()) return Answer::yes;
-  if (bug.when.empty() || !facts.deepspeed || !facts.deepspeed->readable()) return Answer::unknown;
-  const DeepSpeedView view = view_of(facts.deepspeed->value);
+  if (bug.when.empty() || !config) return Answer::unknown;
+  const DeepSpeedView view = view_of(*config);
   Answer all = bug.enough ? Answer::yes : Answer::unknown;
   for (const Condition& condition : bug.when) {
-    const Answer one = holds(condition, facts.deepspeed->value, view);
+    const Answer one = holds(condition, *config, view);
     if (one == Answer::no) return Answer::no;
     if (one == Answer::unknown) all = Answer::unknown;
   }
@@ -67,6 +67,7 @@ void tell_bug(const KnownBug& bug, const std::string& version, Answer applying, 
 }  // namespace
 
 void check_known_bugs(const Facts& facts, Diagnosis& diagnosis) {
+  const std::optional<Json> config = facts.deepspeed_settings();
   std::size_t looked_at = 0;
   std::size_t told = 0;
   for (const KnownBug& bug : known_bugs()) {
@@ -74,7 +75,7 @@ void check_known_bugs(const Facts& facts, Diagnosis& diagnosis) {
     if (!version) continue;
     ++looked_at;
     if (!bug.range.contains(*version)) continue;
-    const Answer applying = applies(bug, facts);
+    const Answer applying = applies(bug, config);
     if (applying == Answer::no) continue;
     ++told;
     tell_bug(bug, facts.packages.version(bug.library), applying, diagnosis);

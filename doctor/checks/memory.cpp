@@ -93,8 +93,9 @@ void check_device(const Facts& facts, const EstimateInput& input, const Estimate
 }  // namespace
 
 void check_memory(const Facts& facts, Diagnosis& diagnosis) {
-  if (!facts.deepspeed || !facts.deepspeed->readable()) return;
-  const DeepSpeedView view = view_of(facts.deepspeed->value);
+  const std::optional<Json> settings = facts.deepspeed_settings();
+  if (!settings) return;
+  const DeepSpeedView view = view_of(*settings);
   if (!facts.plan.params) {
     if (view.offloads()) {
       diagnosis.ok(Check::offload_estimate,

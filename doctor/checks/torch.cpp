@@ -188,6 +188,12 @@ void check_nccl(const Facts& facts, Diagnosis& diagnosis) {
 // DeepSpeed compiles CPUAdam, FusedAdam and others at first use, and refuses a toolkit of another major version.
 void check_toolkit(const Facts& facts, Diagnosis& diagnosis) {
   if (!facts.torch || facts.torch->cuda.empty() || facts.packages.find("deepspeed") == nullptr) return;
+  if (const std::optional<std::string> home = facts.environment.get("CUDA_HOME")) {
+    diagnosis.ok(Check::toolkit,
+                 "DeepSpeed compiles its operators with the toolkit that CUDA_HOME names, " + *home + ".",
+                 kDeepSpeedInstall);
+    return;
+  }
   if (facts.machine.toolkits.empty()) {
     diagnosis.add({Check::toolkit, Level::warning,
                    "DeepSpeed is installed, and there is no CUDA toolkit in /usr/local.",
@@ -197,7 +203,7 @@ void check_toolkit(const Facts& facts, Diagnosis& diagnosis) {
   }
   const std::string& version = facts.machine.toolkits.front();
   const int major = major_of(facts.torch->cuda);
-  if (major_of(version) == major || facts.environment.get("CUDA_HOME")) {
+  if (major_of(version) == major) {
     diagnosis.ok(Check::toolkit, "The CUDA toolkit " + version + " fits torch's CUDA " + facts.torch->cuda + ".",
                  kDeepSpeedInstall);
     return;

@@ -110,6 +110,14 @@ def test_secrets_of_a_config_are_not_shown(devsan, tmp_path):
     assert "wandb.api_key" in done.stdout and "s3cr3t" not in done.stdout + done.stderr
 
 
+def test_the_config_that_accelerate_names_is_read(devsan, tmp_path):
+    config = tmp_path / "ds.json"
+    config.write_text('{"train_batch_size": 8, "fp16": {"enabled": true}, "bf16": {"enabled": true}}')
+    accelerate = tmp_path / "accelerate.yaml"
+    accelerate.write_text(f"distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config:\n  deepspeed_config_file: {config}\n")
+    assert lines(diagnosis(devsan, "--accelerate", accelerate), "deepspeed-precision", "error")
+
+
 # ---- memory
 
 def test_the_arithmetic_of_offloading_is_shown(devsan):

@@ -68,7 +68,10 @@ TEST_CASE("gpu_ids and CUDA_VISIBLE_DEVICES say the same") {
 
 TEST_CASE("with a DeepSpeed config of its own accelerate refuses what that one should say") {
   const std::string file = "  deepspeed_config_file: ds.json\n  zero3_init_flag: true\n";
-  CHECK(worst(deepspeed(file)) == Level::ok);
+  CHECK(says(deepspeed(file), Level::warning, "ds.json is not there"));
+  Facts found = with_accelerate("distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n" + file);
+  found.deepspeed = parse_json_config("ds.json", "{}");
+  CHECK(worst(check_accelerate, found) == Level::ok);
   CHECK(says(deepspeed(file + "  zero_stage: 3\n"), Level::error, "zero_stage"));
   CHECK(says(deepspeed(file, "mixed_precision: bf16\n"), Level::error, "mixed_precision"));
 }
@@ -104,4 +107,17 @@ TEST_CASE("the number of processes and of GPUs on a node come from the plan, the
   CHECK(machine.gpus_per_node() == 2u);
   machine.plan.world_size = 1;
   CHECK(machine.gpus_per_node() == 1u);
+}
+
+TEST_CASE("without a DeepSpeed config the settings are those of accelerate's") {
+  Facts facts = with_accelerate(
+      "distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\n"
+      "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu, offload_param_device: none}\n");
+  facts.packages.add("deepspeed", {"0.14.2", ""});
+  CHECK(worst(check_known_bugs, facts) == Level::error);
+  facts.plan.params = 100'000'000'000;
+  CHECK(says(run_check(check_memory, facts), Level::error, "host memory"));
+  CHECK_FALSE(with_accelerate("distributed_type: MULTI_GPU\n").deepspeed_settings());
+  CHECK_FALSE(with_accelerate("distributed_type: DEEPSPEED\ndeepspeed_config: {deepspeed_config_file: x}\n")
+                  .deepspeed_settings());
 }

@@ -87,6 +87,8 @@ TEST_CASE("DeepSpeed needs a CUDA toolkit of torch's major version") {
   CHECK(worst(check_toolkit, facts) == Level::ok);
   facts.machine.toolkits = {"11.8"};
   CHECK(says(run_check(check_toolkit, facts), Level::error, "11.8"));
+  facts.environment = Environment::of({{"CUDA_HOME", "/opt/cuda"}});
+  CHECK(says(run_check(check_toolkit, facts), Level::ok, "/opt/cuda"));
 }
 
 TEST_CASE("small limits are told") {
