@@ -29,19 +29,7 @@ bool is_option(std::string_view word, std::string_view name) {
   return std::ranges::equal(word, name, [](char given, char known) { return (given == '_' ? '-' : given) == known; });
 }
 
-// What an option says: "--name=value", or the next word.
-std::optional<std::string> value_of(Words options, std::string_view name) {
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const std::string_view word = options[i];
-    const std::size_t equals = std::min(word.find('='), word.size());
-    if (!is_option(word.substr(0, equals), name)) continue;
-    if (equals < word.size()) return std::string(word.substr(equals + 1));
-    if (i + 1 < options.size()) return options[i + 1];
-  }
-  return std::nullopt;
-}
-
-// The same of the first of these names that is there.
+// What the first of these options that is there says.
 std::optional<std::string> value_of(Words options, OptionNames names) {
   for (const std::string_view name : names) {
     if (const std::optional<std::string> value = value_of(options, name)) return value;
@@ -143,13 +131,24 @@ JobShape shape_of_accelerate(Words options, const Variables& variables) {
     const std::optional<int> given = whole_number(value_of(options, option));
     return given ? given : number_in_file(config, entry);
   };
-  JobShape shape{"accelerate", said("--num-processes", "num_processes"), 1};
+  JobShape shape{"accelerate", said("--num-processes", "num_processes"), 1, config.string()};
   shape.nodes = std::max(said("--num-machines", "num_machines").value_or(1), 1);
   if (shape.processes) shape.processes = (*shape.processes + shape.nodes - 1) / shape.nodes;
   return shape;
 }
 
 }  // namespace
+
+std::optional<std::string> value_of(std::span<const std::string> words, std::string_view name) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const std::size_t equals = std::min(word.find('='), word.size());
+    if (!is_option(word.substr(0, equals), name)) continue;
+    if (equals < word.size()) return std::string(word.substr(equals + 1));
+    if (i + 1 < words.size()) return words[i + 1];
+  }
+  return std::nullopt;
+}
 
 int devices_for_visible(std::string_view list) {
   int devices = 0;

@@ -6,8 +6,10 @@
 #include <iostream>
 
 #include "launch/capacity.h"
+#include "launch/doctor_terminal.h"
 #include "launch/job_shape.h"
 #include "launch/messages.h"
+#include "launch/preflight_doctor.h"
 #include "launch/run.h"
 #include "launch/verdict.h"
 #include "report/text/style.h"
@@ -50,6 +52,15 @@ void set_device_memory(const PreflightRequest& request, Rehearsal& rehearsal) {
   rehearsal.device_memory = std::min(share, wanted);
 }
 
+// Prints what is wrong; how many errors that are.
+std::size_t consult_doctor(const PreflightRequest& request, const JobShape& shape) {
+  const doctor::Diagnosis diagnosis = diagnose_command(request.command, shape);
+  if (!request.flags.quiet && !diagnosis.lines().empty()) {
+    std::cerr << render_diagnosis(diagnosis, report::style_for(STDERR_FILENO)) << std::flush;
+  }
+  return diagnosis.count(doctor::Level::error);
+}
+
 }  // namespace
 
 int preflight_command(const PreflightRequest& request) {
@@ -65,6 +76,7 @@ int preflight_command(const PreflightRequest& request) {
   rehearsal.steps = request.steps;
   rehearsal.devices = count_devices(request, shape, variables, rehearsal.remarks);
   set_device_memory(request, rehearsal);
+  rehearsal.errors_of_doctor = consult_doctor(request, shape);
 
   RunRequest run;
   run.flags = request.flags;

@@ -97,8 +97,11 @@ Verdict verdict_on(const report::Report& report, const Rehearsal& rehearsal, int
   }
   Verdict verdict;
   const bool failed = status != 0 && !only_the_launcher_failed(report);
-  if (found > 0) {
+  if (found > 0 || rehearsal.errors_of_doctor > 0) {
     verdict = {kFindingStatus, {counted(found, "finding")}};
+    if (rehearsal.errors_of_doctor > 0) {
+      verdict.lines[0] += ", " + counted(rehearsal.errors_of_doctor, "error") + " of devsan doctor";
+    }
   } else if (lacks_memory || (failed && !missing.empty())) {
     verdict = {kNotSimulatedStatus, {"could not be simulated"}};
   } else if (report.run.processes.empty() && !failed) {

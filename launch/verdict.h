@@ -12,9 +12,10 @@ namespace devsan::launch {
 inline constexpr int kNotSimulatedStatus = 69;
 
 struct Rehearsal {
-  int steps = 0;                          // optimizer steps that were asked for
-  int devices = 0;                        // simulated
-  std::uint64_t device_memory = 0;        // bytes of each
+  int steps = 0;                    // optimizer steps that were asked for
+  int devices = 0;                  // simulated
+  std::uint64_t device_memory = 0;  // bytes of each
+  std::size_t errors_of_doctor = 0;
   bool memory_is_hosts = false;           // they have less than real ones, since this machine has no more
   std::vector<std::string> remarks = {};  // on what was taken for granted; sentences
 };

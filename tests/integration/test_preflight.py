@@ -156,6 +156,19 @@ def test_without_its_hooks_the_command_ends_rather_than_train_for_real(launcher)
     assert "a rehearsal without devsan and its simulated devices is none" in done.stderr
 
 
+@pytest.mark.parametrize("stage, status", [(2, 66), (3, 0)])
+def test_errors_of_the_config_that_the_command_names_are_findings(launcher, stage, status):
+    """Parameters are offloaded at stage 3 alone."""
+    config = launcher.file("ds.json", f"""{{
+        "train_micro_batch_size_per_gpu": 1,
+        "zero_optimization": {{"stage": {stage}, "offload_param": {{"device": "cpu"}}}}
+        }}""")
+    done = preflight(launcher, launcher.python, training(launcher), "--deepspeed", config)
+    assert done.status == status, done.stderr
+    assert ("offload_param" in done.stderr) == (stage == 2)
+    assert done.stdout == "made 0\nmade 1\n", "the steps run all the same"
+
+
 def test_switching_devsan_off_is_refused(launcher):
     done = preflight(launcher, launcher.python, training(launcher), env={"DEVSAN_OPTIONS": "enabled=0"})
     assert (done.status, done.stdout) == (2, "") and "switches devsan off" in done.stderr

@@ -36,6 +36,13 @@ bool read_header(const char* path, trace::FileHeader& header) noexcept {
   return got == static_cast<ssize_t>(sizeof header) && header.magic == trace::kMagic;
 }
 
+// Or ended by itself, having trained: nobody has to wait for it.
+bool has_stopped(const trace::FileHeader& header) noexcept {
+  using trace::CloseMark;
+  if (header.close_mark == CloseMark::stopped) return true;
+  return header.optimizer_steps > 0 && header.close_mark != CloseMark::open && header.close_mark != CloseMark::executed;
+}
+
 // The processes of this run that have stopped, by their traces.
 std::int32_t stopped_processes(const trace::FileHeader& own) noexcept {
   DIR* const directory = opendir(runtime.recorder->directory());
@@ -46,7 +53,7 @@ std::int32_t stopped_processes(const trace::FileHeader& own) noexcept {
     char path[PATH_MAX];
     const int length = std::snprintf(path, sizeof path, "%s/%s", runtime.recorder->directory(), entry->d_name);
     if (length < 0 || length >= static_cast<int>(sizeof path) || !read_header(path, header)) continue;
-    if (header.run == own.run && header.close_mark == trace::CloseMark::stopped) ++stopped;
+    if (header.run == own.run && has_stopped(header)) ++stopped;
   }
   closedir(directory);
   return stopped;

@@ -33,7 +33,7 @@ report::Finding finding_of(report::Kind kind, report::Severity severity = report
   return finding;
 }
 
-const Rehearsal kTwoSteps{2, 1, std::uint64_t{80} << 30, false, {}};
+const Rehearsal kTwoSteps{2, 1, std::uint64_t{80} << 30};
 
 bool says(const Verdict& verdict, std::string_view words) {
   for (const std::string& line : verdict.lines) {
@@ -60,6 +60,14 @@ TEST_CASE("findings that the program did not handle decide, and notes do not") {
   const Verdict verdict = verdict_on(report, kTwoSteps, 1, "");
   CHECK(verdict.status == kFindingStatus);
   CHECK(verdict.lines.front() == "1 finding");
+}
+
+TEST_CASE("an error of devsan doctor decides like a finding") {
+  Rehearsal sick = kTwoSteps;
+  sick.errors_of_doctor = 2;
+  const Verdict verdict = verdict_on(rehearsed(), sick, 0, "");
+  CHECK(verdict.status == kFindingStatus);
+  CHECK(verdict.lines.front() == "0 findings, 2 errors of devsan doctor");
 }
 
 TEST_CASE("what the simulation does not cover is named, and decides where the command failed") {
