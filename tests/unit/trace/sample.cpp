@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <sstream>
 
 #include "trace/crc32c.h"
@@ -145,6 +146,27 @@ void record_sample_facts(Recorder& recorder, const MeetingPayload* meeting, Site
 
 }  // namespace
 
+// What is told of a job of several ranks, but for the ring, which is large.
+void record_sample_job(Recorder& recorder, std::span<const FrameRecord> frames) {
+  CollectiveGroupPayload group{};
+  group.index = 1;
+  group.rank = 1;
+  group.size = 3;
+  group.name = recorder.intern_string("7");
+  group.backend = recorder.intern_string("nccl");
+  recorder.add_collective_group(group, std::vector<std::int32_t>{2, 5, 8});
+  FailurePayload failure{};
+  failure.time_ns = 1'700'000'000'000'000'001;
+  failure.type = recorder.intern_string("ValueError");
+  failure.message = recorder.intern_string("no more data");
+  failure.step = 17;
+  recorder.add_failure(failure, frames);
+  WaitingStackPayload waiting{};
+  waiting.time_ns = 1'700'000'000'000'000'002;
+  waiting.collective = 1188;
+  recorder.add_waiting_stack(waiting, frames);
+}
+
 void record_sample(Recorder& recorder) {
   recorder.add_run_info("torch", "2.13.0");
   recorder.add_run_info("command", "python train.py");
@@ -181,6 +203,7 @@ void record_sample(Recorder& recorder) {
   Recorder::bump_meeting(first, 19);
   Recorder::set_meeting_flags(first, kHandled);
   record_sample_facts(recorder, first, site);
+  record_sample_job(recorder, frames);
 
   fixed.message = StringId::none;
   fixed.flags = kNoOperands;
@@ -213,6 +236,7 @@ class Text {
       out_ << "source: " << trace_.string(file) << " of " << source.size << " bytes, hash " << source.hash << ": "
            << source.text << '\n';
     }
+    job();
     for (const ThreadTail& thread : trace_.threads()) this->thread(thread);
     for (const Damage& damage : trace_.damage()) {
       out_ << "damage: " << damage.offset << " +" << damage.bytes << ": " << damage.reason << '\n';
@@ -229,6 +253,24 @@ class Text {
          << static_cast<unsigned>(h.close_mark) << ", step " << h.step << ", optimizer steps " << h.optimizer_steps
          << ", lost " << h.strings_lost << '/' << h.sites_lost << '/' << h.lineage_lost << '/' << h.threads_lost << '/'
          << trace_.lost_events() << '\n';
+  }
+
+  void job() {
+    for (const CollectiveGroup& group : trace_.collective_groups()) {
+      out_ << "group: " << group.fixed.index << ' ' << trace_.string(group.fixed.name) << " of "
+           << trace_.string(group.fixed.backend) << ", rank " << group.fixed.rank << " of " << group.fixed.size << ':';
+      for (const std::int32_t rank : group.ranks) out_ << ' ' << rank;
+      out_ << '\n';
+    }
+    for (const Failure& failure : trace_.failures()) {
+      out_ << "failure: " << trace_.string(failure.fixed.type) << ": " << trace_.string(failure.fixed.message) << " at "
+           << failure.fixed.time_ns << " step " << failure.fixed.step << '\n';
+      frames("frame", failure.frames);
+    }
+    for (const WaitingStack& stack : trace_.waiting_stacks()) {
+      out_ << "waiting: in " << stack.fixed.collective << " at " << stack.fixed.time_ns << '\n';
+      frames("frame", stack.frames);
+    }
   }
 
   void position(const Position& p) {
