@@ -8,6 +8,7 @@
 #include "report/render/render_facts.h"
 #include "report/render/render_json.h"
 #include "report/render/render_markdown.h"
+#include "report/render/render_page.h"
 #include "report/render/render_perfetto.h"
 #include "report/render/render_sarif.h"
 #include "report/render/render_terminal.h"
@@ -31,6 +32,8 @@ const std::vector<Format>& formats() {
                                const ViewOptions&) { return render_facts(facts, reading.sources); }},
       {&ViewOptions::candidates, [](const Reading& reading, const FactsOfRun&,
                                     const ViewOptions&) { return render_candidates(reading.report, reading.sources); }},
+      {&ViewOptions::html, [](const Reading& reading, const FactsOfRun&,
+                              const ViewOptions&) { return render_page(reading.report, reading.sources); }},
       {&ViewOptions::sarif,
        [](const Reading& reading, const FactsOfRun&, const ViewOptions&) {
          std::error_code error;
@@ -110,6 +113,7 @@ OutputOptions add_outputs(CLI::App& command, ViewOptions& options) {
   add("--json", &ViewOptions::json, true, "print the report as JSON, or write it to FILE");
   add("--markdown", &ViewOptions::markdown, true,
       "print the report as Markdown for an issue, without secrets and home directories, or write it to FILE");
+  add("--html", &ViewOptions::html, false, "write the report as one page for a browser");
   add("--sarif", &ViewOptions::sarif, false, "write the findings as SARIF 2.1.0, for code hosts and editors");
   add("--perfetto", &ViewOptions::perfetto, false, "write the run as a trace for ui.perfetto.dev");
   add("--facts", &ViewOptions::facts, true, "print what was recorded around each finding as JSON, or write it to FILE");

@@ -25,6 +25,7 @@ struct ViewOptions {
   Output json;
   Output facts;
   Output candidates;
+  Output html;
   Output sarif;
   Output markdown;
   Output perfetto;

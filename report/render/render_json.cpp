@@ -198,7 +198,7 @@ Json thread_json(const Thread& thread) {
   return json;
 }
 
-Json process_json(const Process& process) {
+Json process_json(const Process& process, ProcessParts parts) {
   Json json = {{"pid", process.pid},
                {"parent_pid", process.parent_pid},
                {"rank", or_null(process.rank)},
@@ -217,6 +217,7 @@ Json process_json(const Process& process) {
                {"operators", process.operators},
                {"lost_events", process.lost_events}};
   json["info"] = process.info;
+  if (parts == ProcessParts::small) return json;
   json["threads"] = Json::array();
   for (const Thread& thread : process.threads) json["threads"].push_back(thread_json(thread));
   add_memory_json(json, process);
@@ -225,7 +226,7 @@ Json process_json(const Process& process) {
   return json;
 }
 
-Json run_json(const Run& run) {
+Json run_json(const Run& run, ProcessParts parts) {
   Json json = {{"id", text_or_null(run.id)},
                {"other_runs", run.other_runs},
                {"command", text_or_null(run.command)},
@@ -251,7 +252,7 @@ Json run_json(const Run& run) {
   }
   json["first_failure"] = first_failure_json(run.first_failure);
   json["processes"] = Json::array();
-  for (const Process& process : run.processes) json["processes"].push_back(process_json(process));
+  for (const Process& process : run.processes) json["processes"].push_back(process_json(process, parts));
   return json;
 }
 
@@ -274,15 +275,19 @@ std::string iso_time(std::int64_t time_ns) {
   return std::string(date.data()) + fraction.data();
 }
 
-std::string render_json(const Report& report) {
-  Json json = {{"schema", kSchema}, {"run", run_json(report.run)}};
+Json report_json(const Report& report, ProcessParts parts) {
+  Json json = {{"schema", kSchema}, {"run", run_json(report.run, parts)}};
   json["findings"] = Json::array();
   for (const Finding& finding : report.findings) json["findings"].push_back(finding_json(finding));
   json["suppressed"] = Json::array();
   for (const Finding& finding : report.suppressed) json["suppressed"].push_back(finding_json(finding));
   json["damage"] = Json::array();
   for (const Damage& damage : report.damage) json["damage"].push_back(damage_json(damage));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+std::string render_json(const Report& report) {
+  return report_json(report, ProcessParts::all).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace devsan::report

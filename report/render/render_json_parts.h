@@ -10,6 +10,12 @@ namespace devsan::report {
 
 using Json = nlohmann::ordered_json;
 
+// Of a process: with its threads, memory and calls, or without these, which are large.
+enum class ProcessParts { all, small };
+
+// The whole report.
+Json report_json(const Report& report, ProcessParts parts);
+
 // null for an empty text.
 Json text_or_null(std::string_view text);
 

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/render/page_data.h"
+#include "report/render/render_json_parts.h"
+
+namespace devsan::report {
+namespace {
+
+// Of all curves together, and the least that one keeps.
+constexpr std::size_t kPointsShown = 120'000;
+constexpr std::size_t kLeastPointsShown = 24;
+
+class TextNumbers {
+ public:
+  std::size_t number_of(const std::string& text) {
+    const auto [at, is_new] = numbers_.try_emplace(text, list_.size());
+    if (is_new) list_.push_back(text);
+    return at->second;
+  }
+  Json list() const { return list_; }
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
+  std::vector<std::string> list_;
+};
+
+Json packed_thread(const Thread& thread, TextNumbers& texts) {
+  Json last = Json::array();
+  for (const LastOperator& op : thread.last) {
+    last.push_back(texts.number_of(op.op));
+    last.push_back(texts.number_of(op.at.file));
+    last.push_back(op.at.line);
+    last.push_back(texts.number_of(op.at.function));
+    last.push_back(op.step);
+  }
+  return {{"tid", thread.tid}, {"name", thread.name}, {"operators", thread.operators}, {"last", std::move(last)}};
+}
+
+// Which of `count` points are shown where there is room for `room`: evenly spread ones, and the first and the last.
+std::vector<std::size_t> spread_points(std::size_t count, std::size_t room) {
+  std::vector<std::size_t> chosen;
+  const std::size_t stride = (count + room - 1) / std::max<std::size_t>(room, 1);
+  for (std::size_t i = 0; i < count; i += std::max<std::size_t>(stride, 1)) chosen.push_back(i);
+  if (!chosen.empty() && chosen.back() != count - 1) chosen.push_back(count - 1);
+  return chosen;
+}
+
+std::int64_t since_begin(std::int64_t time_ns, const Run& run) {
+  return (time_ns - run.start_ns) / 1'000'000;
+}
+
+Json curve_columns(const MemoryCurve& curve, std::size_t room, const Run& run) {
+  Json json = {{"device", text_or_null(curve.device)}, {"points", curve.points.size()}};
+  if (curve.clock != trace::SeriesClock::iterations) json["clock"] = name_of(curve.clock);
+  json["peak"] = {{"step", curve.peak.step},
+                  {"used", curve.peak.used},
+                  {"held", curve.peak.held},
+                  {"time", since_begin(curve.peak.time_ns, run)}};
+  for (const char* column : {"step", "used", "held", "time"}) json[column] = Json::array();
+  for (const std::size_t i : spread_points(curve.points.size(), room)) {
+    const MemoryPoint& point = curve.points[i];
+    json["step"].push_back(point.step);
+    json["used"].push_back(point.used);
+    json["held"].push_back(point.held);
+    json["time"].push_back(since_begin(point.time_ns, run));
+  }
+  return json;
+}
+
+}  // namespace
+
+Json page_operators(const Run& run) {
+  TextNumbers texts;
+  Json processes = Json::array();
+  for (const Process& process : run.processes) {
+    Json threads = Json::array();
+    for (const Thread& thread : process.threads) threads.push_back(packed_thread(thread, texts));
+    processes.push_back(std::move(threads));
+  }
+  return {{"texts", texts.list()}, {"processes", std::move(processes)}};
+}
+
+Json page_memory(const Run& run) {
+  std::size_t curves = 0;
+  for (const Process& process : run.processes) curves += process.memory.size();
+  const std::size_t room = std::max(kLeastPointsShown, kPointsShown / std::max<std::size_t>(curves, 1));
+  Json processes = Json::array();
+  for (const Process& process : run.processes) {
+    Json json = Json::array();
+    for (const MemoryCurve& curve : process.memory) json.push_back(curve_columns(curve, room, run));
+    processes.push_back(std::move(json));
+  }
+  return {{"processes", std::move(processes)}};
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,90 @@
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { bytesText, secondsText } from "../model/format";
+import { curveName, type Curve } from "../model/memory";
+import type { Span } from "../model/timeline";
+import { color } from "./colors";
+
+const HEIGHT = 150;
+
+interface Properties {
+  curve: Curve;
+  span: Span;
+  onZoom: (span: Span) => void;
+}
+
+function axis(size: number, values: (numbers: number[]) => string[]): uPlot.Axis {
+  return {
+    size,
+    stroke: color("faint"),
+    grid: { stroke: color("line"), width: 1 },
+    ticks: { stroke: color("line"), width: 1 },
+    font: "11px system-ui, sans-serif",
+    values: (_plot, numbers) => values(numbers),
+  };
+}
+
+function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) => void): uPlot.Options {
+  const held = curve.device === null ? "pinned" : "taken from the device";
+  return {
+    width,
+    height: HEIGHT,
+    cursor: { sync: { key: "memory" }, drag: { x: true, y: false, setScale: false } },
+    legend: { show: true, live: true },
+    scales: { x: { time: false, min: span.from, max: span.to, auto: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    axes: [axis(26, (numbers) => numbers.map(secondsText)), axis(76, (numbers) => numbers.map(bytesText))],
+    series: [
+      { label: "time", value: (_plot, value: number | null) => (value === null ? "" : secondsText(value)) },
+      {
+        label: curve.device === null ? "process's own" : "in tensors", stroke: color("chart-used"), fill: color("chart-fill"), width: 2,
+        value: (_plot, value: number | null) => (value === null ? "" : bytesText(value)),
+      },
+      {
+        label: held, stroke: color("chart-held"), dash: [5, 4], width: 1.5,
+        value: (_plot, value: number | null) => (value === null ? "" : bytesText(value)),
+      },
+    ],
+    hooks: {
+      setSelect: [
+        (plot) => {
+          if (plot.select.width < 4) return;
+          onZoom({ from: plot.posToVal(plot.select.left, "x"), to: plot.posToVal(plot.select.left + plot.select.width, "x") });
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+    },
+  };
+}
+
+export function MemoryChart({ curve, span, onZoom }: Properties) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const draw = () => {
+      plot.current?.destroy();
+      const data: uPlot.AlignedData = [curve.time.map((time) => time / 1000), curve.used, curve.held];
+      plot.current = new uPlot(options(curve, span, element.clientWidth, onZoom), data, element);
+    };
+    draw();
+    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    resized.observe(element);
+    window.addEventListener("devsan-theme", draw);
+    return () => {
+      resized.disconnect();
+      window.removeEventListener("devsan-theme", draw);
+      plot.current?.destroy();
+    };
+    // The span changes by itself below.
+  }, [curve]);
+  useEffect(() => plot.current?.setScale("x", { min: span.from, max: span.to }), [span]);
+  const label = `Memory of ${curveName(curve)} over time: at most ${bytesText(curve.peak.used)}, at step ${curve.peak.step}`;
+  return (
+    <figure class="chart">
+      <figcaption><span class="chart-name">{curveName(curve)}</span> <span class="faint">peak {bytesText(curve.peak.used)} at step {curve.peak.step}</span></figcaption>
+      <div ref={box} role="img" aria-label={label} />
+    </figure>
+  );
+}

@@ -1,0 +1,157 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { processName } from "../model/memory";
+import type { Process } from "../model/report";
+import { eachPhase, moved, PHASES, zoomed, type Span, type Steps } from "../model/timeline";
+import { secondsText } from "../model/format";
+import { color } from "./colors";
+
+export interface Row {
+  index: number; // of the process
+  process: Process;
+  steps: Steps;
+  failed: number | null; // seconds since the run began
+}
+
+interface Properties {
+  rows: Row[];
+  whole: Span;
+  span: Span;
+  chosen: number;
+  choose: (index: number) => void;
+  onZoom: (span: Span) => void;
+}
+
+const ROOM = 420;
+const NAMES = 64;
+const AXIS = 22;
+
+function rowHeight(rows: number): number {
+  return Math.max(2, Math.min(24, Math.floor(ROOM / Math.max(rows, 1))));
+}
+
+function tickSize(span: Span, width: number): number {
+  const least = ((span.to - span.from) * 90) / Math.max(width, 1);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= least) ?? power * 10;
+}
+
+function drawAxis(context: CanvasRenderingContext2D, span: Span, width: number, height: number): void {
+  const size = tickSize(span, width);
+  const scale = width / (span.to - span.from);
+  context.fillStyle = color("faint");
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "center";
+  for (let tick = Math.ceil(span.from / size) * size; tick <= span.to; tick += size) {
+    const x = NAMES + (tick - span.from) * scale;
+    context.fillRect(x, height - AXIS, 1, 4);
+    if (x > NAMES + 20 && x < NAMES + width - 20) context.fillText(secondsText(Math.max(0, tick)), x, height - 5);
+  }
+}
+
+function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Properties, width: number): void {
+  const size = rowHeight(rows.length);
+  const gap = size > 5 ? 2 : 0;
+  const scale = width / (span.to - span.from);
+  const colors = Object.fromEntries(PHASES.map((phase) => [phase, color(`phase-${phase}`)]));
+  const [ink, strong, error] = [color("faint"), color("ink"), color("error")];
+  const every = Math.max(1, Math.ceil(14 / size));
+  context.textAlign = "right";
+  context.font = "11px system-ui, sans-serif";
+  rows.forEach((row, i) => {
+    const y = i * size;
+    eachPhase(row.steps, span, (phase, from, to) => {
+      const left = Math.max(0, (from - span.from) * scale);
+      const right = Math.min(width, (to - span.from) * scale);
+      context.fillStyle = colors[phase] ?? ink;
+      context.fillRect(NAMES + left, y + gap / 2, Math.max(0.4, right - left), size - gap);
+    });
+    if (row.failed !== null && row.failed >= span.from && row.failed <= span.to) {
+      context.fillStyle = error;
+      context.fillRect(NAMES + (row.failed - span.from) * scale - 1, y, 3, size);
+    }
+    context.fillStyle = row.index === chosen ? strong : ink;
+    if (i % every === 0 || row.index === chosen) context.fillText(processName(row.process), NAMES - 6, y + size / 2 + 4);
+  });
+}
+
+function draw(canvas: HTMLCanvasElement, properties: Properties): void {
+  const width = canvas.clientWidth;
+  const height = rowHeight(properties.rows.length) * properties.rows.length + AXIS;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  context.scale(ratio, ratio);
+  context.clearRect(0, 0, width, height);
+  drawRows(context, properties, width - NAMES);
+  drawAxis(context, properties.span, width - NAMES, height);
+}
+
+function keyed(key: string, span: Span, whole: Span): Span | null {
+  const middle = (span.from + span.to) / 2;
+  if (key === "+" || key === "=") return zoomed(span, whole, 0.5, middle);
+  if (key === "-") return zoomed(span, whole, 2, middle);
+  if (key === "0") return whole;
+  if (key === "ArrowLeft") return moved(span, whole, -0.25);
+  if (key === "ArrowRight") return moved(span, whole, 0.25);
+  return null;
+}
+
+export function RankChart(properties: Properties) {
+  const { rows, whole, span, choose, onZoom } = properties;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [begun, setBegun] = useState<number | null>(null);
+  const [marked, setMarked] = useState<[number, number] | null>(null);
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element) return;
+    const redraw = () => draw(element, properties);
+    redraw();
+    const resized = new ResizeObserver(redraw);
+    resized.observe(element);
+    window.addEventListener("devsan-theme", redraw);
+    return () => {
+      resized.disconnect();
+      window.removeEventListener("devsan-theme", redraw);
+    };
+  });
+  const timeAt = (x: number) => {
+    const width = (canvas.current?.clientWidth ?? NAMES + 1) - NAMES;
+    return span.from + ((Math.min(Math.max(x, NAMES), NAMES + width) - NAMES) / width) * (span.to - span.from);
+  };
+  const up = (event: PointerEvent) => {
+    if (begun === null) return;
+    if (Math.abs(event.offsetX - begun) > 4) {
+      const [from, to] = [timeAt(Math.min(begun, event.offsetX)), timeAt(Math.max(begun, event.offsetX))];
+      onZoom({ from, to });
+    } else {
+      const row = rows[Math.floor(event.offsetY / rowHeight(rows.length))];
+      if (row) choose(row.index);
+    }
+    setBegun(null);
+    setMarked(null);
+  };
+  return (
+    <div
+      class="ranks" tabIndex={0} role="application" aria-label="Steps of each rank over time. Plus and minus zoom, arrows move, 0 shows all."
+      onKeyDown={(event) => {
+        const next = keyed(event.key, span, whole);
+        if (next === null) return;
+        event.preventDefault();
+        event.stopPropagation();
+        onZoom(next);
+      }}
+    >
+      <canvas
+        ref={canvas} role="img" aria-label={`Phases of the steps of ${rows.length} processes; the table below has them in numbers`}
+        onPointerDown={(event) => setBegun(event.offsetX)}
+        onPointerMove={(event) => begun !== null && setMarked([Math.min(begun, event.offsetX), Math.max(begun, event.offsetX)])}
+        onPointerUp={up}
+        onDblClick={() => onZoom(whole)}
+      />
+      {marked && <div class="marked" style={{ left: `${marked[0]}px`, width: `${marked[1] - marked[0]}px` }} />}
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+// What failed first: as the ranks told each other, else the error with the earliest time.
+
+import type { Finding, Report } from "./report";
+
+export interface First {
+  finding: Finding | null;
+  rank: number | null;
+  step: number;
+  time: string | null;
+  told: boolean; // by the run itself; else it is the earliest time that a trace has
+}
+
+function isFailure(finding: Finding): boolean {
+  return finding.severity === "error" && !finding.handled;
+}
+
+export function firstFailure(report: Report): First | null {
+  const told = report.run.first_failure;
+  if (told) {
+    return {
+      finding: report.findings.find((finding) => finding.id === told.finding) ?? null,
+      rank: told.rank,
+      step: told.step,
+      time: told.time_ns > 0 ? new Date(told.time_ns / 1e6).toISOString() : null,
+      told: true,
+    };
+  }
+  const failures = report.findings.filter(isFailure);
+  failures.sort((a, b) => (a.time ?? "9").localeCompare(b.time ?? "9"));
+  const finding = failures[0];
+  if (!finding) return null;
+  return { finding, rank: finding.rank, step: finding.step, time: finding.time, told: false };
+}

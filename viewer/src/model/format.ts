@@ -1,0 +1,82 @@
+// Numbers and places in words.
+
+import type { Operand, Place } from "./report";
+
+const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function bytesText(bytes: number): string {
+  if (Math.abs(bytes) < 1024) return `${Math.round(bytes)} ${Math.round(bytes) === 1 ? "byte" : "bytes"}`;
+  let value = bytes;
+  let unit = -1;
+  while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${value.toFixed(1)} ${UNITS[unit] ?? ""}`;
+}
+
+export function secondsText(seconds: number): string {
+  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
+  if (seconds < 90) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function times(count: number): string {
+  return count === 1 ? "once" : `${count.toLocaleString("en")} times`;
+}
+
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+// The end of a path, from the package on where it is installed code.
+export function shortPath(path: string): string {
+  const installed = path.lastIndexOf("/site-packages/");
+  if (installed >= 0) return path.slice(installed + "/site-packages/".length);
+  return path.split("/").slice(-2).join("/");
+}
+
+export function placeText(place: Pick<Place, "file" | "line">): string {
+  return place.line > 0 ? `${baseName(place.file)}:${place.line}` : baseName(place.file);
+}
+
+// "ranks 0, 2-5"
+export function rankRanges(ranks: number[]): string {
+  const sorted = [...ranks].sort((a, b) => a - b);
+  const ranges: string[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    let last = i;
+    while (last + 1 < sorted.length && (sorted[last + 1] ?? 0) <= (sorted[last] ?? 0) + 1) last += 1;
+    const [from, to] = [sorted[i] ?? 0, sorted[last] ?? 0];
+    ranges.push(from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`);
+    i = last + 1;
+  }
+  return ranges.join(", ");
+}
+
+export function ranksText(ranks: number[]): string {
+  if (ranks.length === 0) return "";
+  return `${ranks.length === 1 ? "rank" : "ranks"} ${rankRanges(ranks)}`;
+}
+
+export function shapeText(operand: Operand): string {
+  if (operand.generator === true) return "generator";
+  if (operand.device_argument === true) return "device argument";
+  if (operand.shape === null) return "";
+  return `[${operand.shape.join(", ")}${(operand.hidden_dims ?? 0) > 0 ? ", …" : ""}]`;
+}
+
+export function operandName(operand: Operand): string {
+  return operand.name ?? operand.text ?? operand.arg;
+}
+
+export function clockText(time: string | null): string {
+  return time === null ? "" : time.replace("T", " ").replace("Z", " UTC");
+}

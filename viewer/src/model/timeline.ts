@@ -1,0 +1,83 @@
+// When steps and their phases were, as the page's part "timeline" has them: columns, in microseconds; the begin of a
+// step counts from that of the run. What is left of a step after its phases is its rest.
+
+export const PHASES = ["forward", "backward", "optimizer", "rest"] as const;
+export type Phase = (typeof PHASES)[number];
+
+export type Steps = { step: number[]; begin: number[]; taken: number } & Record<Phase, number[]>;
+
+export interface TimelinePart {
+  processes: (Steps | null)[];
+}
+
+export interface Span {
+  from: number; // seconds since the run began
+  to: number;
+}
+
+const MICROSECOND = 1e-6;
+
+export function extentOf(part: TimelinePart): Span {
+  let [from, to] = [Infinity, 0];
+  for (const steps of part.processes) {
+    if (!steps || steps.begin.length === 0) continue;
+    from = Math.min(from, (steps.begin[0] ?? 0) * MICROSECOND);
+    const last = steps.begin.length - 1;
+    to = Math.max(to, ((steps.begin[last] ?? 0) + lengthOf(steps, last)) * MICROSECOND);
+  }
+  return to > from ? { from, to } : { from: 0, to: 1 };
+}
+
+export function lengthOf(steps: Steps, i: number): number {
+  return PHASES.reduce((sum, phase) => sum + (steps[phase][i] ?? 0), 0);
+}
+
+// Calls `draw` with each phase of each step that lies in the span, in their order.
+export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: number, to: number, i: number) => void): void {
+  for (let i = 0; i < steps.begin.length; i += 1) {
+    let at = (steps.begin[i] ?? 0) * MICROSECOND;
+    if (at > span.to) return;
+    for (const phase of PHASES) {
+      const length = (steps[phase][i] ?? 0) * MICROSECOND;
+      if (length > 0 && at + length >= span.from && at <= span.to) draw(phase, at, at + length, i);
+      at += length;
+    }
+  }
+}
+
+export interface Summary {
+  shown: number;
+  taken: number;
+  median: number; // seconds
+  longest: number;
+  longestStep: number;
+  shares: Record<Phase, number>;
+}
+
+export function summaryOf(steps: Steps): Summary {
+  const lengths = steps.begin.map((_, i) => lengthOf(steps, i));
+  const sorted = [...lengths].sort((a, b) => a - b);
+  const all = lengths.reduce((a, b) => a + b, 0);
+  const longest = Math.max(0, ...lengths);
+  const share = (phase: Phase) => (all === 0 ? 0 : steps[phase].reduce((a, b) => a + b, 0) / all);
+  return {
+    shown: lengths.length,
+    taken: steps.taken,
+    median: (sorted[Math.floor(sorted.length / 2)] ?? 0) * MICROSECOND,
+    longest: longest * MICROSECOND,
+    longestStep: steps.step[lengths.indexOf(longest)] ?? 0,
+    shares: { forward: share("forward"), backward: share("backward"), optimizer: share("optimizer"), rest: share("rest") },
+  };
+}
+
+// Zoomed around a moment, within the whole.
+export function zoomed(span: Span, whole: Span, factor: number, around: number): Span {
+  const from = Math.max(whole.from, around - (around - span.from) * factor);
+  const to = Math.min(whole.to, around + (span.to - around) * factor);
+  return to - from > 1e-6 ? { from, to } : span;
+}
+
+export function moved(span: Span, whole: Span, by: number): Span {
+  const shift = Math.max(whole.from - span.from, Math.min(whole.to - span.to, by * (span.to - span.from)));
+  return { from: span.from + shift, to: span.to + shift };
+}

@@ -1,0 +1,60 @@
+import { useEffect, useRef } from "preact/hooks";
+import { placeText, rankRanges } from "../model/format";
+import type { Entry } from "../model/filter";
+import { useVirtual } from "./useVirtual";
+
+const ROW = 76;
+
+interface Properties {
+  entries: Entry[];
+  chosen: string | null;
+  link: (key: string) => string;
+}
+
+function Row({ entry, current, href }: { entry: Entry; current: boolean; href: string }) {
+  const { finding } = entry;
+  const place = finding.root_cause ?? finding.fix ?? finding.where;
+  return (
+    <a href={href} aria-current={current ? "true" : undefined} class={entry.suppressed ? "suppressed" : ""}>
+      <span class="row-top">
+        <span class={`dot ${finding.severity}`} role="img" aria-label={finding.severity} />
+        <span class="row-kind">{finding.kind}</span>
+        <span class="row-step">
+          {finding.ranks.length > 0 && `${finding.ranks.length > 1 ? "ranks" : "rank"} ${rankRanges(finding.ranks)} · `}step {finding.step}
+        </span>
+      </span>
+      <span class="row-title">{entry.headline}</span>
+      <span class="row-place">{place ? placeText(place) : (finding.op ?? "")}</span>
+    </a>
+  );
+}
+
+export function FindingList({ entries, chosen, link }: Properties) {
+  const list = useRef<HTMLElement>(null);
+  const rows = useVirtual(list, entries.length, ROW);
+  const index = entries.findIndex((entry) => entry.key === chosen);
+  useEffect(() => {
+    if (index >= 0) rows.show(index);
+  }, [index]);
+  return (
+    <nav class="list" ref={list} aria-label="Findings" tabIndex={0} style={{ height: `${Math.max(rows.height, ROW) + 2}px` }}>
+      {entries.length === 0 && <p class="faint empty">No finding fits the filter.</p>}
+      <ul style={{ height: `${rows.height}px` }}>
+        {rows.items.map((item) => {
+          const entry = entries[item.index];
+          if (!entry) return null;
+          return (
+            <li
+              key={item.key}
+              aria-setsize={entries.length}
+              aria-posinset={item.index + 1}
+              style={{ height: `${ROW}px`, transform: `translateY(${item.start}px)` }}
+            >
+              <Row entry={entry} current={item.index === index} href={link(entry.key)} />
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,84 @@
+import { bytesText, clockText, ranksText, times } from "../model/format";
+import type { Entry } from "../model/filter";
+import type { Beside, Finding } from "../model/report";
+import { Change } from "./Change";
+import { CopyButton } from "./CopyButton";
+import { History } from "./History";
+import { Particulars } from "./Kinds";
+import { Place } from "./Place";
+import { Prose } from "./Prose";
+import { Source } from "./Source";
+import { NativeStack, Stack } from "./Stack";
+
+function linkTo(key: string): string {
+  return `${location.href.replace(/#.*/, "")}#finding=${key}`;
+}
+
+function circumstances(finding: Finding): string[] {
+  const rate = finding.per_step !== undefined ? `${finding.per_step.toFixed(1)} a step` : "";
+  return [
+    ranksText(finding.ranks),
+    `step ${finding.step}`,
+    finding.phase,
+    finding.thread_name === null ? "" : `thread ${finding.thread_name}`,
+    `pid ${finding.pid}`,
+    times(finding.count),
+    rate,
+    finding.bytes !== undefined ? `${bytesText(finding.bytes)} in all` : "",
+    clockText(finding.time),
+  ].filter((word) => word !== "");
+}
+
+function Silenced({ finding }: { finding: Finding }) {
+  const { silence } = finding;
+  if (!silence) return null;
+  const by = silence.by === "suppression" ? `${silence.file ?? ""}:${silence.line ?? 0}: ${silence.text ?? ""}` : silence.by;
+  return <p class="notice">Suppressed by {by}{silence.reason ? ` (${silence.reason})` : ""}.</p>;
+}
+
+function Where({ finding, beside }: { finding: Finding; beside: Beside }) {
+  const { where } = finding;
+  if (!where) return null;
+  return (
+    <section aria-labelledby="where-title">
+      <h3 id="where-title">Where it happened</h3>
+      <p><Place place={where} /></p>
+      <Source place={where} beside={beside} marks={beside.marks[finding.id] ?? []} />
+      {finding.message !== null && <blockquote class="message"><span class="hidden">PyTorch's message: </span>{finding.message}</blockquote>}
+    </section>
+  );
+}
+
+export function FindingView({ entry, beside }: { entry: Entry; beside: Beside }) {
+  const { finding } = entry;
+  const others = finding.other_ranks ?? [];
+  return (
+    <article class="finding" aria-labelledby="finding-title">
+      <header>
+        <p class="kind">
+          <span class={`badge ${finding.severity}`}>{finding.severity}</span> {finding.kind}
+          {finding.handled && <span class="faint"> · the program caught it</span>}
+          <CopyButton text={linkTo(entry.key)} label="Copy link" />
+        </p>
+        <h2 id="finding-title" tabIndex={-1}><Prose text={entry.headline} /></h2>
+        <p class="circumstances">
+          {circumstances(finding).map((word) => <span key={word}>{word}</span>)}
+        </p>
+        {others.length > 0 && <p class="faint">Not on {ranksText(others)}.</p>}
+        <Silenced finding={finding} />
+      </header>
+      <Change finding={finding} beside={beside} />
+      <Where finding={finding} beside={beside} />
+      <Particulars finding={finding} />
+      {finding.operands.length > 0 && (
+        <section aria-labelledby="history-title">
+          <h3 id="history-title">How each operand got to its device</h3>
+          <History operands={finding.operands} />
+        </section>
+      )}
+      <Stack title="Call stack" frames={finding.stack} />
+      <Stack title="The forward operator whose backward this is" frames={finding.forward ?? []} />
+      <NativeStack frames={finding.native_stack} />
+    </article>
+  );
+}

@@ -1,0 +1,37 @@
+import { clockText, ranksText } from "../model/format";
+import type { First } from "../model/first";
+import type { Entry } from "../model/filter";
+import { Place } from "./Place";
+import { Prose } from "./Prose";
+
+interface Properties {
+  first: First;
+  entry: Entry | null;
+  href: string | null;
+  several: boolean; // ranks
+}
+
+// The one thing to know of a run that failed.
+export function FirstFailure({ first, entry, href, several }: Properties) {
+  const finding = first.finding;
+  const where = finding?.root_cause ?? finding?.fix ?? finding?.where ?? null;
+  const who = first.rank === null ? "It failed" : several ? `Rank ${first.rank} failed first,` : `Rank ${first.rank} failed`;
+  const others = finding?.ranks.filter((rank) => rank !== first.rank) ?? [];
+  return (
+    <section class="first" aria-labelledby="first-title">
+      <h2 id="first-title">
+        {who} at step {first.step}
+        {finding && ` in ${finding.phase}`}
+      </h2>
+      <p class="first-what"><Prose text={entry?.headline ?? ""} /></p>
+      <dl>
+        {where && <div><dt>Change</dt><dd><Place place={where} /></dd></div>}
+        {finding?.fix && <div><dt>How</dt><dd><Prose text={finding.fix.text} /></dd></div>}
+        {others.length > 0 && <div><dt>Also on</dt><dd>{ranksText(others)}</dd></div>}
+        {first.time !== null && <div><dt>When</dt><dd>{clockText(first.time)}</dd></div>}
+      </dl>
+      {!first.told && several && <p class="faint">By the clocks of the hosts, which may differ.</p>}
+      {href !== null && <p class="first-link"><a href={href}>Show this finding</a></p>}
+    </section>
+  );
+}

@@ -1,0 +1,47 @@
+import { useState } from "preact/hooks";
+import { firstFailure } from "../model/first";
+import { shortPath } from "../model/format";
+import { lastOperators, type LastOperator, type OperatorsPart, type PackedThread } from "../model/operators";
+import type { Report } from "../model/report";
+import { ProcessChoice } from "./ProcessChoice";
+import { Table, type Column } from "./Table";
+import { usePart } from "./usePart";
+
+const COLUMNS: Column<LastOperator>[] = [
+  { title: "Step", cell: (one) => one.step, number: true },
+  { title: "Operator", cell: (one) => <code>{one.op}</code> },
+  { title: "Line", cell: (one) => one.file !== "" && <span title={one.file}>{shortPath(one.file)}:{one.line}</span> },
+  { title: "Function", cell: (one) => one.function },
+];
+
+function ThreadView({ part, thread }: { part: OperatorsPart; thread: PackedThread }) {
+  const name = `${thread.name === "" ? "thread" : thread.name} ${thread.tid}`;
+  return (
+    <section class="panel">
+      <h3>{name} <span class="faint">{thread.operators.toLocaleString("en")} operators in all</span></h3>
+      <Table caption={`Last operators of ${name}, newest first`} hideCaption columns={COLUMNS} rows={lastOperators(part, thread)} />
+    </section>
+  );
+}
+
+export function OperatorsView({ report }: { report: Report }) {
+  const loaded = usePart<OperatorsPart>("operators");
+  const { processes } = report.run;
+  const failed = firstFailure(report)?.finding?.pid;
+  const has = (index: number) => loaded.state === "ready" && (loaded.data?.processes[index]?.length ?? 0) > 0;
+  const [picked, choose] = useState<number | null>(null);
+  if (loaded.state !== "ready") return <p class="panel">{loaded.state === "failed" ? loaded.why : "Reading…"}</p>;
+  const indices = processes.map((_, i) => i);
+  const chosen = picked ?? indices.find((i) => has(i) && processes[i]?.pid === failed) ?? indices.find(has) ?? -1;
+  const threads = loaded.data?.processes[chosen] ?? [];
+  return (
+    <section aria-labelledby="operators-title">
+      <div class="panel bar">
+        <h2 id="operators-title">Last operators of each thread</h2>
+        {chosen >= 0 && <ProcessChoice processes={processes} has={has} chosen={chosen} choose={choose} />}
+      </div>
+      {threads.length === 0 && <p class="panel">No process has recorded operators.</p>}
+      {loaded.data && threads.map((thread) => <ThreadView key={thread.tid} part={loaded.data as OperatorsPart} thread={thread} />)}
+    </section>
+  );
+}

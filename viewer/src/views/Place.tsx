@@ -1,0 +1,14 @@
+import { shortPath } from "../model/format";
+import type { Place as Position } from "../model/report";
+
+type Properties = Pick<Position, "file" | "line"> & Partial<Pick<Position, "function">>;
+
+export function Place({ place, bare = false }: { place: Properties; bare?: boolean }) {
+  return (
+    <span class="place" title={place.file}>
+      <span class="path">{shortPath(place.file)}</span>
+      {place.line > 0 && <span class="line">:{place.line}</span>}
+      {!bare && place.function && <span class="function"> in {place.function}</span>}
+    </span>
+  );
+}

@@ -1,0 +1,36 @@
+import type { Frame, NativeFrame } from "../model/report";
+import { Place } from "./Place";
+import { Snippet } from "./Snippet";
+
+export function Stack({ title, frames }: { title: string; frames: Frame[] }) {
+  if (frames.length === 0) return null;
+  return (
+    <details class="stack">
+      <summary>{title} <span class="faint">{frames.length} frames, innermost first</span></summary>
+      <ol>
+        {frames.map((frame, i) => (
+          <li key={i} class={frame.torch || frame.library ? "library" : ""}>
+            <Place place={frame} />
+            <Snippet text={frame.source} />
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+export function NativeStack({ frames }: { frames: NativeFrame[] | undefined }) {
+  if (!frames || frames.length === 0) return null;
+  return (
+    <details class="stack">
+      <summary>Native frames <span class="faint">innermost first</span></summary>
+      <ol>
+        {frames.map((frame, i) => (
+          <li key={i}>
+            <code>{frame.symbol ?? "(no symbol)"}</code> <span class="faint">{frame.module}</span>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}

@@ -1,0 +1,34 @@
+import type { ComponentChildren } from "preact";
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => ComponentChildren;
+  number?: boolean;
+}
+
+interface Properties<Row> {
+  caption: string;
+  columns: Column<Row>[];
+  rows: Row[];
+  hideCaption?: boolean;
+}
+
+export function Table<Row>({ caption, columns, rows, hideCaption = false }: Properties<Row>) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
+      <table class="data">
+        <caption class={hideCaption ? "hidden" : ""}>{caption}</caption>
+        <thead>
+          <tr>{columns.map((column) => <th key={column.title} scope="col" class={column.number === true ? "number" : ""}>{column.title}</th>)}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={i}>
+              {columns.map((column) => <td key={column.title} class={column.number === true ? "number" : ""}>{column.cell(row)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

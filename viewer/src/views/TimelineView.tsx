@@ -1,0 +1,130 @@
+import { useMemo, useState } from "preact/hooks";
+import { MemoryChart } from "../charts/MemoryChart";
+import { RankChart, type Row } from "../charts/RankChart";
+import { firstFailure } from "../model/first";
+import { secondsText } from "../model/format";
+import { processName, type Curve, type MemoryPart } from "../model/memory";
+import type { Report } from "../model/report";
+import { extentOf, moved, PHASES, summaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart } from "../model/timeline";
+import { ProcessChoice } from "./ProcessChoice";
+import { Table, type Column } from "./Table";
+import { usePart } from "./usePart";
+
+const SAID: Record<Phase, string> = {
+  forward: "forward",
+  backward: "backward",
+  optimizer: "optimizer",
+  rest: "rest of the step: data, logging, what comes between",
+};
+
+function since(report: Report, time: string | null): number | null {
+  return time === null || report.run.start === null ? null : (Date.parse(time) - Date.parse(report.run.start)) / 1000;
+}
+
+function rowsOf(report: Report, part: TimelinePart | null): Row[] {
+  const failures = new Map<number, number>();
+  for (const finding of report.findings) {
+    const at = finding.severity === "error" ? since(report, finding.time) : null;
+    if (at !== null) failures.set(finding.pid, Math.min(at, failures.get(finding.pid) ?? Infinity));
+  }
+  const rows: Row[] = [];
+  report.run.processes.forEach((process, index) => {
+    const steps = part?.processes[index];
+    if (steps) rows.push({ index, process, steps, failed: failures.get(process.pid) ?? null });
+  });
+  return rows;
+}
+
+function extentOfMemory(part: MemoryPart | null): Span {
+  const times = (part?.processes ?? []).flat().flatMap((curve) => [curve.time[0] ?? 0, curve.time[curve.time.length - 1] ?? 0]);
+  if (times.length === 0) return { from: 0, to: 1 };
+  const [from, to] = times.reduce(([low, high], time) => [Math.min(low, time), Math.max(high, time)], [Infinity, 0]);
+  return { from: from / 1000, to: Math.max(to, from + 1) / 1000 };
+}
+
+const percent = (share: number) => `${Math.round(share * 100)} %`;
+
+type RowSummary = Summary & { name: string };
+
+const COLUMNS: Column<RowSummary>[] = [
+  { title: "Process", cell: (row) => row.name },
+  { title: "Steps", cell: (row) => (row.shown < row.taken ? `${row.taken}, ${row.shown} shown` : row.taken), number: true },
+  { title: "Median", cell: (row) => secondsText(row.median), number: true },
+  { title: "Longest", cell: (row) => `${secondsText(row.longest)}, step ${row.longestStep}`, number: true },
+  ...PHASES.map((phase): Column<RowSummary> => ({ title: phase, cell: (row) => percent(row.shares[phase]), number: true })),
+];
+
+function Legend() {
+  return (
+    <ul class="legend">
+      {PHASES.map((phase) => <li key={phase}><span class={`swatch ${phase}`} aria-hidden="true" />{SAID[phase]}</li>)}
+      <li><span class="swatch failed" aria-hidden="true" />an error</li>
+    </ul>
+  );
+}
+
+function Zoom({ span, whole, set }: { span: Span; whole: Span; set: (span: Span) => void }) {
+  const middle = (span.from + span.to) / 2;
+  return (
+    <div class="zoom" role="group" aria-label="Time that is shown">
+      <button type="button" onClick={() => set(moved(span, whole, -0.5))} aria-label="Earlier">←</button>
+      <button type="button" onClick={() => set(zoomed(span, whole, 0.5, middle))} aria-label="Zoom in">+</button>
+      <button type="button" onClick={() => set(zoomed(span, whole, 2, middle))} aria-label="Zoom out">−</button>
+      <button type="button" onClick={() => set(whole)}>All</button>
+      <button type="button" onClick={() => set(moved(span, whole, 0.5))} aria-label="Later">→</button>
+      <output>{secondsText(span.from)} to {secondsText(span.to)}</output>
+    </div>
+  );
+}
+
+function Ranks({ rows, whole, span, setSpan, chosen, choose }: {
+  rows: Row[]; whole: Span; span: Span; setSpan: (span: Span) => void; chosen: number; choose: (index: number) => void;
+}) {
+  if (rows.length === 0) return <p>No process has recorded the times of steps: a step begins with the first forward operator after a backward.</p>;
+  const summaries = rows.map((row): RowSummary => ({ ...summaryOf(row.steps), name: processName(row.process) }));
+  return (
+    <>
+      <Legend />
+      <RankChart rows={rows} whole={whole} span={span} chosen={chosen} choose={choose} onZoom={setSpan} />
+      <details>
+        <summary>The steps in numbers</summary>
+        <Table caption="Steps of each process" hideCaption columns={COLUMNS} rows={summaries} />
+      </details>
+    </>
+  );
+}
+
+export function TimelineView({ report }: { report: Report }) {
+  const timeline = usePart<TimelinePart>("timeline");
+  const memory = usePart<MemoryPart>("memory");
+  const part = timeline.state === "ready" ? timeline.data : null;
+  const curves = memory.state === "ready" ? memory.data : null;
+  const rows = useMemo(() => rowsOf(report, part), [report, part]);
+  const whole = useMemo(() => (part && rows.length > 0 ? extentOf(part) : extentOfMemory(curves)), [part, curves, rows]);
+  const [zoom, setSpan] = useState<Span | null>(null);
+  const [picked, choose] = useState<number | null>(null);
+  const has = (index: number) => (curves?.processes[index]?.length ?? 0) > 0 || part?.processes[index] != null;
+  const failed = firstFailure(report)?.finding?.pid;
+  const indices = report.run.processes.map((_, i) => i);
+  const chosen = picked ?? indices.find((i) => has(i) && report.run.processes[i]?.pid === failed) ?? indices.find(has) ?? -1;
+  if (timeline.state === "loading" || memory.state === "loading") return <p class="panel">Reading…</p>;
+  const shown: Curve[] = curves?.processes[chosen] ?? [];
+  const span = zoom ?? whole;
+  return (
+    <section aria-labelledby="timeline-title" class="panel">
+      <div class="bar">
+        <h2 id="timeline-title">Steps and memory over time</h2>
+        <Zoom span={span} whole={whole} set={setSpan} />
+      </div>
+      <Ranks rows={rows} whole={whole} span={span} setSpan={setSpan} chosen={chosen} choose={choose} />
+      {chosen >= 0 && (
+        <div class="bar">
+          <h3>Memory</h3>
+          <ProcessChoice processes={report.run.processes} has={has} chosen={chosen} choose={choose} />
+        </div>
+      )}
+      {shown.length === 0 && <p class="faint">This process has no curves of memory: they begin with the second step.</p>}
+      {shown.map((curve) => <MemoryChart key={`${chosen} ${curve.device ?? ""}`} curve={curve} span={span} onZoom={setSpan} />)}
+    </section>
+  );
+}

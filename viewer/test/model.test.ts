@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { charOffset } from "../src/model/columns";
+import { diffRows } from "../src/model/diff";
+import { excerpt } from "../src/model/excerpt";
+import { filtered, entriesOf } from "../src/model/filter";
+import { firstFailure } from "../src/model/first";
+import { bytesText, rankRanges } from "../src/model/format";
+import { highlighted, withRanges } from "../src/model/highlight";
+import { pathOf, pathText } from "../src/model/history";
+import { lastOperators } from "../src/model/operators";
+import { parseRanks } from "../src/model/ranks";
+import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
+import { eachPhase, moved, summaryOf, zoomed, type Steps } from "../src/model/timeline";
+import { finding, lineage, operand, report } from "./samples";
+
+const text = (pieces: { text: string }[]) => pieces.map((piece) => piece.text).join("");
+
+describe("source", () => {
+  test("a column of bytes after letters of several bytes is the right character", () => {
+    expect(charOffset("é = ü + x", 10)).toBe(8);
+  });
+
+  test("highlighting keeps every character and line", () => {
+    const source = 'def f(x):\n    return "</script>" + x  # <b>\n';
+    expect(highlighted(source).map(text).join("\n")).toBe(source);
+  });
+
+  test("pieces are cut where a range begins and ends", () => {
+    const pieces = withRanges(highlighted("return a * b")[0] ?? [], [{ begin: 7, end: 8, style: "mark" }]);
+    expect(pieces.filter((piece) => piece.style.includes("mark")).map((piece) => piece.text)).toEqual(["a"]);
+    expect(text(pieces)).toBe("return a * b");
+  });
+
+  test("labels beneath a line that would touch stand in rows of their own", () => {
+    const place = { file: "a.py", line: 3, function: null, source: "x+y" };
+    const marks = [
+      { begin: 0, end: 1, odd: false, label: "cuda:0" },
+      { begin: 2, end: 3, odd: true, label: "cpu" },
+    ];
+    const [line] = excerpt(place, {}, marks, 4);
+    expect(line?.labels.map((row) => row.map((label) => label.text))).toEqual([["cpu"], ["cuda:0"]]);
+  });
+
+  test("an excerpt has the lines around the place that the page knows", () => {
+    const lines = Array.from({ length: 30 }, (_, i) => `line${i + 10}`);
+    const place = { file: "a.py", line: 20, function: null, source: "line20" };
+    const shown = excerpt(place, { "a.py": [{ first: 10, lines }] }, [], 2);
+    expect(shown.map((line) => line.number)).toEqual([18, 19, 20, 21, 22]);
+    expect(shown.filter((line) => line.here).map((line) => text(line.pieces))).toEqual(["line20"]);
+  });
+});
+
+describe("patches", () => {
+  const diff = "--- a.py\n+++ a.py\n@@ -2,3 +2,3 @@\n a = 1\n-b = zeros(4)\n+b = zeros(4, device=a.device)\n c = 3\n";
+
+  test("rows have the numbers of the lines before and after", () => {
+    expect(diffRows(diff)[0]?.map((row) => [row.sign, row.before, row.after, text(row.pieces)])).toEqual([
+      [" ", 2, 2, "a = 1"],
+      ["-", 3, null, "b = zeros(4)"],
+      ["+", null, 3, "b = zeros(4, device=a.device)"],
+      [" ", 4, 4, "c = 3"],
+    ]);
+  });
+
+  test("the words that a change adds are marked, and those that stay are not", () => {
+    const added = diffRows(diff)[0]?.find((row) => row.sign === "+")?.pieces ?? [];
+    const marked = text(added.filter((piece) => piece.style.includes("changed")));
+    expect(marked).toContain("device");
+    expect(marked).not.toContain("zeros");
+  });
+});
+
+describe("history", () => {
+  test("the path over devices is oldest first, and a stay has all its steps", () => {
+    const path = pathOf({ ...operand(), lineage: lineage("cpu", "cuda:0", "cuda:0", "cpu") });
+    expect(pathText(path)).toBe("cpu → cuda:0 → cpu");
+    expect(path[1]?.steps).toHaveLength(2);
+  });
+});
+
+describe("filter", () => {
+  const made = report([
+    finding({ id: "1", kind: "device-mismatch", ranks: [3], op: "aten::mul.Tensor" }),
+    finding({ id: "2", kind: "memory-growth", severity: "warning", ranks: [0, 1, 2], op: "aten::add" }),
+    finding({ id: "3", kind: "implicit-sync", severity: "note", ranks: [5] }),
+  ], [finding({ id: "4" })]);
+  const entries = entriesOf(made, {});
+  const ids = (filter: Partial<typeof NO_FILTER>) => filtered(entries, { ...NO_FILTER, ...filter }).map((one) => one.finding.id);
+
+  test("notes and what is suppressed show only when asked for", () => {
+    expect(ids({})).toEqual(["1", "2"]);
+    expect(ids({ notes: true, suppressed: true })).toEqual(["1", "2", "3", "4"]);
+  });
+
+  test("a kind that is named shows though it is a note", () => {
+    expect(ids({ kind: "implicit-sync" })).toEqual(["3"]);
+  });
+
+  test("ranks are numbers and ranges", () => {
+    expect(ids({ rank: "1-2" })).toEqual(["2"]);
+    expect(ids({ rank: "3, 7" })).toEqual(["1"]);
+    expect(parseRanks("nonsense")).toBeNull();
+  });
+
+  test("all words have to be somewhere in the finding", () => {
+    expect(ids({ text: "MUL aten" })).toEqual(["1"]);
+    expect(ids({ text: "mul add" })).toEqual([]);
+  });
+});
+
+describe("first failure", () => {
+  test("is what the ranks told each other", () => {
+    const made = report([finding({ id: "1", time: "2026-01-01T00:00:00Z" }), finding({ id: "2", rank: 3 })]);
+    made.run.first_failure = { rank: 3, step: 9, time_ns: 0, finding: "2", where: null };
+    expect(firstFailure(made)).toMatchObject({ rank: 3, step: 9, told: true, finding: { id: "2" } });
+  });
+
+  test("else is the earliest error that the program did not catch", () => {
+    const made = report([
+      finding({ id: "1", time: "2026-01-01T00:00:03Z" }),
+      finding({ id: "2", time: "2026-01-01T00:00:01Z", handled: true }),
+      finding({ id: "3", time: "2026-01-01T00:00:02Z" }),
+    ]);
+    expect(firstFailure(made)?.finding?.id).toBe("3");
+  });
+
+  test("there is none in a run without errors", () => {
+    expect(firstFailure(report([finding({ severity: "warning" })]))).toBeNull();
+  });
+});
+
+describe("address", () => {
+  test("what it says comes back whole", () => {
+    const route = parseRoute("#view=timeline&finding=abc&kind=memory-growth&text=a%20b&notes=1");
+    expect(route).toMatchObject({ view: "timeline", finding: "abc", filter: { kind: "memory-growth", text: "a b", notes: true } });
+    expect(parseRoute(routeHash(route))).toEqual(route);
+  });
+
+  test("an unknown view is the list of findings", () => {
+    expect(parseRoute("#view=nothing").view).toBe("findings");
+  });
+});
+
+describe("numbers", () => {
+  test("ranks that follow one another are ranges", () => {
+    expect(rankRanges([7, 0, 1, 2, 3, 9, 10])).toBe("0-3, 7, 9, 10");
+  });
+
+  test("bytes have a unit", () => {
+    expect([bytesText(1), bytesText(1536), bytesText(3 * 2 ** 30)]).toEqual(["1 byte", "1.5 KiB", "3.0 GiB"]);
+  });
+
+  test("operators are unpacked by the list of texts", () => {
+    const part = { texts: ["aten::add", "a.py", "f"], processes: [] };
+    expect(lastOperators(part, { tid: 1, name: "", operators: 1, last: [0, 1, 12, 2, 4] })).toEqual([
+      { op: "aten::add", file: "a.py", line: 12, function: "f", step: 4 },
+    ]);
+  });
+});
+
+describe("timeline", () => {
+  const steps: Steps = {
+    step: [0, 1], begin: [0, 10e6], taken: 2,
+    forward: [1e6, 1e6], backward: [2e6, 2e6], optimizer: [1e6, 0], rest: [0, 1e6],
+  };
+
+  test("phases follow one another, and only those in the span are drawn", () => {
+    const drawn: [string, number, number][] = [];
+    eachPhase(steps, { from: 10.5, to: 12 }, (phase, from, to) => drawn.push([phase, from, to]));
+    expect(drawn).toEqual([["forward", 10, 11], ["backward", 11, 13]]);
+  });
+
+  test("shares are of the time of all steps", () => {
+    expect(summaryOf(steps)).toMatchObject({ median: 4, shares: { backward: 0.5, forward: 0.25 } });
+  });
+
+  test("zooming and moving stay within the whole", () => {
+    const whole = { from: 0, to: 100 };
+    expect(zoomed({ from: 10, to: 90 }, whole, 4, 50)).toEqual(whole);
+    expect(moved({ from: 80, to: 100 }, whole, 1)).toEqual({ from: 80, to: 100 });
+    expect(moved({ from: 40, to: 60 }, whole, -1)).toEqual({ from: 20, to: 40 });
+  });
+});
