@@ -1,5 +1,5 @@
-// Keeps a record of memory over time within its bounds: when it is full, every second sample goes, and from then on
-// half as many are taken. One thread at a time; a process killed at any instruction leaves whole samples.
+// Keeps a record of memory, or of steps, over time within its bounds: when it is full, every second sample goes, and
+// from then on half as many are taken. One thread at a time; a process killed at any instruction leaves whole samples.
 #pragma once
 
 #include <array>
@@ -10,27 +10,43 @@
 
 #include "trace/file_access.h"
 #include "trace/memory_layout.h"
+#include "trace/step_layout.h"
 
 namespace devsan::trace {
 
+// What the peak is the highest of.
+inline std::uint64_t height_of(const MemorySample& sample) noexcept {
+  return sample.used;
+}
+inline std::uint64_t height_of(const StepTime& step) noexcept {
+  return step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns + step.rest_ns;
+}
+
 // A sample without its number is not there.
-inline void store_sample(MemorySample& place, const MemorySample& sample) noexcept {
+template <class Sample>
+inline void store_sample(Sample& place, const Sample& sample) noexcept {
   atom(place.number).exchange(0, std::memory_order_acq_rel);  // nothing is written before it
-  MemorySample unnumbered = sample;
+  Sample unnumbered = sample;
   unnumbered.number = 0;
   place = unnumbered;
   atom(place.number).store(sample.number, std::memory_order_release);
 }
 
-// `Series` is a MemorySeriesPayload or a SiteMemoryPayload. `sample.number` is set here.
+// Whether the next sample is one of those that are kept at even distances.
 template <class Series>
-inline void add_sample(Series* series, MemorySample sample) noexcept {
+inline bool keeps_next(const Series& series) noexcept {
+  return series.offered % (series.stride != 0 ? series.stride : 1) == 0;
+}
+
+// `Series` is a MemorySeriesPayload, a SiteMemoryPayload or a StepSeriesPayload. `sample.number` is set here.
+template <class Series>
+inline void add_sample(Series* series, typename decltype(Series::samples)::value_type sample) noexcept {
   constexpr std::size_t kRoom = std::tuple_size_v<decltype(Series::samples)>;
   if (series == nullptr) return;
   const std::uint64_t count = series->offered;
   sample.number = static_cast<std::uint32_t>(count) + 1;
   store_sample(series->latest, sample);
-  if (sample.used > series->peak.used || count == 0) store_sample(series->peak, sample);
+  if (height_of(sample) > height_of(series->peak) || count == 0) store_sample(series->peak, sample);
   const std::uint32_t stride = series->stride != 0 ? series->stride : 1;
   if (count % stride == 0) {
     std::uint64_t at = count / stride;

@@ -20,6 +20,7 @@
 #include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/memory_layout.h"
+#include "trace/step_layout.h"
 
 namespace devsan::trace {
 
@@ -92,6 +93,14 @@ struct SiteMemory {
   StringId holder = StringId::none;
   std::uint32_t holder_flags = 0;
   SiteId holder_site = SiteId::none;
+};
+
+// When iterations and their phases were.
+struct StepSeries {
+  std::uint64_t ended = 0;          // iterations in the process's life
+  std::vector<StepTime> steps;      // as MemorySeries::samples
+  std::optional<StepTime> longest;  // of those that were looked at
+  std::optional<StepTime> current;  // that had not ended, as far as it had come
 };
 
 struct LiveMemory {
@@ -174,6 +183,7 @@ class TraceFile {
   const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
   const LastCalls& last_calls() const { return last_calls_; }
   const std::vector<MemorySeries>& memory_series() const { return memory_series_; }
+  const StepSeries& step_series() const { return step_series_; }
   const std::vector<SiteMemory>& site_memory() const { return site_memory_; }
   const std::vector<LiveMemory>& live_memory() const { return live_memory_; }
   const Collectives& collectives() const { return collectives_; }
@@ -213,6 +223,7 @@ class TraceFile {
   std::vector<DeviceMemoryPayload> device_memory_;
   LastCalls last_calls_;
   std::vector<MemorySeries> memory_series_;
+  StepSeries step_series_;
   std::vector<SiteMemory> site_memory_;
   std::vector<LiveMemory> live_memory_;
   Collectives collectives_;

@@ -78,12 +78,13 @@ bool known(LiveKind kind) {
 // Those that are there, oldest first. While a full record is thinned out a sample may stand at two places; its number
 // tells.
 template <class Series>
-std::vector<MemorySample> samples_of(const Series& told) {
-  std::vector<MemorySample> samples;
-  std::ranges::copy_if(told.samples, std::back_inserter(samples), [](const MemorySample& s) { return s.number; });
+auto samples_of(const Series& told) {
+  using Sample = typename decltype(Series::samples)::value_type;
+  std::vector<Sample> samples;
+  std::ranges::copy_if(told.samples, std::back_inserter(samples), [](const Sample& s) { return s.number; });
   if (told.latest.number != 0) samples.push_back(told.latest);
-  std::ranges::sort(samples, {}, &MemorySample::number);
-  const auto doubles = std::ranges::unique(samples, {}, &MemorySample::number);
+  std::ranges::sort(samples, {}, &Sample::number);
+  const auto doubles = std::ranges::unique(samples, {}, &Sample::number);
   samples.erase(doubles.begin(), doubles.end());
   return samples;
 }
@@ -138,6 +139,17 @@ bool TraceFile::Loader::take_memory_series(std::span<const std::byte> payload) {
   if (told.peak.number != 0) series.peak = told.peak;
   series.samples = samples_of(told);
   file_.memory_series_.push_back(std::move(series));
+  return true;
+}
+
+bool TraceFile::Loader::take_step_series(std::span<const std::byte> payload) {
+  StepSeriesPayload told;
+  if (!copy_whole(payload, told)) return false;
+  StepSeries& series = file_.step_series_;
+  series.ended = told.offered;
+  series.steps = samples_of(told);
+  if (told.peak.number != 0) series.longest = told.peak;
+  if (told.current.number != 0) series.current = told.current;
   return true;
 }
 

@@ -60,6 +60,8 @@ std::size_t mutable_bytes(RecordKind kind) {
       return kCollectiveRingMutableBytes;
     case RecordKind::MemorySeries:
       return kMemorySeriesMutableBytes;
+    case RecordKind::StepSeries:
+      return kStepSeriesMutableBytes;
     case RecordKind::SiteMemory:
       return kSiteMemoryMutableBytes;
     default:
@@ -199,6 +201,8 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_call_ring(payload);
     case RecordKind::MemorySeries:
       return take_memory_series(payload);
+    case RecordKind::StepSeries:
+      return take_step_series(payload);
     case RecordKind::SiteMemory:
       return take_site_memory(payload);
     case RecordKind::LiveMemory:

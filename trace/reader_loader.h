@@ -38,6 +38,7 @@ class TraceFile::Loader {
   bool take_device_memory(std::span<const std::byte> payload);
   bool take_call_ring(std::span<const std::byte> payload);
   bool take_memory_series(std::span<const std::byte> payload);
+  bool take_step_series(std::span<const std::byte> payload);
   bool take_site_memory(std::span<const std::byte> payload);
   bool take_live_memory(std::span<const std::byte> payload);
   bool take_collective_ring(std::span<const std::byte> payload);

@@ -27,6 +27,7 @@
 #include "trace/layout.h"
 #include "trace/mapped_file.h"
 #include "trace/memory_layout.h"
+#include "trace/step_layout.h"
 
 namespace devsan::trace {
 
@@ -133,6 +134,7 @@ class Recorder {
   CallRingPayload* add_call_ring() noexcept;
   CollectiveRingPayload* add_collective_ring() noexcept;  // changed by trace/collective_ring.h
   MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept;
+  StepSeriesPayload* add_step_series() noexcept;
   SiteMemoryPayload* add_site_memory(SiteId site, OperatorId op, DeviceSlot device, SeriesClock clock) noexcept;
   static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags,
                          SiteId made_at = SiteId::none) noexcept;

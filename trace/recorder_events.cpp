@@ -265,6 +265,17 @@ MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot dev
   return series;
 }
 
+StepSeriesPayload* Recorder::add_step_series() noexcept {
+  std::byte* const base = writable_by_owner();
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(StepSeriesPayload)) : nullptr;
+  if (place == nullptr) return nullptr;
+  auto* const series = reinterpret_cast<StepSeriesPayload*>(place);
+  series->sample_count = kStepSamples;
+  constexpr std::size_t kFixed = sizeof(*series) - kStepSeriesMutableBytes;
+  publish(place, RecordKind::StepSeries, {place + kStepSeriesMutableBytes, kFixed});
+  return series;
+}
+
 SiteMemoryPayload* Recorder::add_site_memory(SiteId site, OperatorId op, DeviceSlot device,
                                              SeriesClock clock) noexcept {
   SiteMemoryPayload fixed{};

@@ -16,6 +16,7 @@
 #include "hooks/inprocess/events/holder_search.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/silence.h"
+#include "hooks/inprocess/events/step_times.h"
 #include "hooks/inprocess/events/stop.h"
 #include "hooks/inprocess/interpreter/frame_marks.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
@@ -90,14 +91,20 @@ void remember_nodes(ThreadState& state, ForwardOrigin origin, std::uint64_t now)
   state.node_sequence = now;
 }
 
-void count_iteration(const ThreadState& state) noexcept {
-  if (state.backward_depth == 0 && runtime.backward_since_forward.load(std::memory_order_relaxed) &&
-      runtime.backward_since_forward.exchange(false, std::memory_order_relaxed)) {
-    const std::uint32_t step = runtime.step.fetch_add(1, std::memory_order_relaxed) + 1;
-    runtime.recorder->set_step(step);
-    sample_memory(step);
-    stop_after_enough_steps(step);
-  }
+[[gnu::cold, gnu::noinline]] void begin_iteration() noexcept {
+  const Pass before = runtime.last_pass.exchange(Pass::forward, std::memory_order_relaxed);
+  if (before == Pass::none) note_step_begins(runtime.step.load(std::memory_order_relaxed));
+  if (before != Pass::backward) return;
+  const std::uint32_t step = runtime.step.fetch_add(1, std::memory_order_relaxed) + 1;
+  runtime.recorder->set_step(step);
+  note_step_begins(step);
+  sample_memory(step);
+  stop_after_enough_steps(step);
+}
+
+inline void count_iteration(const ThreadState& state) noexcept {
+  if (state.backward_depth == 0 && runtime.last_pass.load(std::memory_order_relaxed) != Pass::forward) [[unlikely]]
+    begin_iteration();
 }
 
 }  // namespace
@@ -159,6 +166,7 @@ struct BackwardInProgress {
       latest_backward_site.store(state.backward_site.id);
     }
     backwards_in_progress.fetch_add(1);
+    if (is_outermost()) note_backward_begins();
   }
   ~BackwardInProgress() {
     // A backward inside of a node's backward ends before the one around it does.
@@ -168,8 +176,10 @@ struct BackwardInProgress {
     state.backward_frame = frame_before;
     state.backward_site = site_before;
     calls_of_engine = calls_before;
-    runtime.backward_since_forward.store(true, std::memory_order_relaxed);
+    runtime.last_pass.store(Pass::backward, std::memory_order_relaxed);
+    if (is_outermost()) note_backward_ends();
   }
+  bool is_outermost() const noexcept { return calls_before == 0 && state.backward_depth == 0; }
 };
 
 // The thread's PyThreadState, where it can wait for the GIL when the engine is done; null otherwise. Python calls the

@@ -7,6 +7,7 @@
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/operator_table.h"
+#include "hooks/inprocess/events/step_times.h"
 #include "hooks/inprocess/interpreter/code_table.h"
 #include "hooks/inprocess/interpreter/python_thread.h"
 #include "hooks/inprocess/provenance/callers.h"
@@ -97,9 +98,13 @@ bool same_line(trace::SiteId one, trace::SiteId other) noexcept {
 // One iteration counts once, however many parameter groups or inner optimizers it steps.
 void count_optimizer_step() noexcept {
   const std::uint32_t step = runtime.step.load(std::memory_order_relaxed);
-  if (runtime.last_optimizer_step.load(std::memory_order_relaxed) == step) return;
+  if (runtime.last_optimizer_step.load(std::memory_order_relaxed) == step) {
+    if (runtime.timed_step.load(std::memory_order_relaxed) == step) note_optimizer_runs();
+    return;
+  }
   if (runtime.last_optimizer_step.exchange(step, std::memory_order_relaxed) != step) {
     runtime.recorder->count_optimizer_step();
+    note_optimizer_begins();
   }
 }
 

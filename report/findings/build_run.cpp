@@ -6,6 +6,7 @@
 #include "report/findings/build_device_calls.h"
 #include "report/findings/build_endings.h"
 #include "report/findings/build_memory.h"
+#include "report/findings/build_steps.h"
 #include "report/findings/collective_logs.h"
 #include "report/model/frames.h"
 
@@ -77,6 +78,7 @@ Process process_of(const trace::TraceFile& trace) {
   }
   add_ending(trace, process);
   add_memory(trace, process);
+  add_step_times(trace, process);
   add_device_calls(trace, process);
   // The step counts from 0, and a process that never ran an operator is in no step at all.
   process.steps = process.operators == 0 && header.step == 0 ? 0 : header.step + 1;

@@ -320,6 +320,31 @@ struct LastDeviceCall {
   std::int64_t time_ns = 0;
 };
 
+// What the tensors that one operator made at one line kept when their device, or the host, had most in use.
+struct LiveSite {
+  std::string device;  // as of a MemoryCurve
+  Frame at;
+  std::string op;
+  std::uint64_t bytes = 0;
+  std::uint64_t tensors = 0;
+};
+
+// When iterations and their phases were. In this order: forward, backward, what lies between it and the optimizer, the
+// optimizer, and the rest up to the next iteration.
+struct StepTimes {
+  struct Step {
+    std::uint32_t step = 0;
+    std::int64_t begin_ns = 0;
+    std::uint64_t forward_ns = 0;
+    std::uint64_t backward_ns = 0;
+    std::uint64_t between_ns = 0;
+    std::uint64_t optimizer_ns = 0;
+    std::uint64_t rest_ns = 0;
+  };
+  std::uint64_t taken = 0;  // in the process's life, of which these are some
+  std::vector<Step> steps;  // oldest first, the longest among them; the last one may not have ended
+};
+
 struct Process {
   std::string file;  // of the trace
   std::uint32_t pid = 0;
@@ -346,6 +371,8 @@ struct Process {
   std::map<std::string, std::string> info;
   std::vector<Thread> threads;
   std::vector<MemoryCurve> memory;  // the host first
+  std::vector<LiveSite> live_sites;  // the largest first
+  StepTimes step_times;
   std::vector<DeviceCall> device_calls;
   std::vector<DeviceMemory> device_memory;
   std::uint64_t device_calls_made = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,11 @@ namespace {
 // Of all curves together, and the least that one keeps.
 constexpr std::size_t kPointsShown = 120'000;
 constexpr std::size_t kLeastPointsShown = 24;
+// The same of threads, and of steps.
+constexpr std::size_t kOperatorsShown = 64'000;
+constexpr std::size_t kLeastOperatorsShown = 8;
+constexpr std::size_t kStepsShown = 60'000;
+constexpr std::size_t kLeastStepsShown = 32;
 
 class TextNumbers {
  public:
@@ -29,16 +35,21 @@ class TextNumbers {
   std::vector<std::string> list_;
 };
 
-Json packed_thread(const Thread& thread, TextNumbers& texts) {
+Json packed_thread(const Thread& thread, std::size_t room, TextNumbers& texts) {
+  const std::size_t shown = std::min(room, thread.last.size());
   Json last = Json::array();
-  for (const LastOperator& op : thread.last) {
+  for (const LastOperator& op : std::span(thread.last).first(shown)) {
     last.push_back(texts.number_of(op.op));
     last.push_back(texts.number_of(op.at.file));
     last.push_back(op.at.line);
     last.push_back(texts.number_of(op.at.function));
     last.push_back(op.step);
   }
-  return {{"tid", thread.tid}, {"name", thread.name}, {"operators", thread.operators}, {"last", std::move(last)}};
+  return {{"tid", thread.tid},
+          {"name", thread.name},
+          {"operators", thread.operators},
+          {"last", std::move(last)},
+          {"more", thread.last.size() - shown}};
 }
 
 // Which of `count` points are shown where there is room for `room`: evenly spread ones, and the first and the last.
@@ -72,14 +83,53 @@ Json curve_columns(const MemoryCurve& curve, std::size_t room, const Run& run) {
   return json;
 }
 
+Json site_numbers(const std::vector<LiveSite>& sites, TextNumbers& texts) {
+  Json numbers = Json::array();
+  for (const LiveSite& site : sites) {
+    numbers.push_back(texts.number_of(site.device));
+    numbers.push_back(texts.number_of(site.op));
+    numbers.push_back(texts.number_of(site.at.file));
+    numbers.push_back(site.at.line);
+    numbers.push_back(site.bytes);
+    numbers.push_back(site.tensors);
+  }
+  return numbers;
+}
+
+// Times are whole microseconds, from the begin of the run and of the phase before.
+Json step_columns(const StepTimes& times, std::size_t room, const Run& run) {
+  if (times.steps.empty()) return nullptr;
+  using Step = StepTimes::Step;
+  const std::vector<std::size_t> shown = spread_points(times.steps.size(), room);
+  const auto column = [&](auto&& value) {
+    Json json = Json::array();
+    for (const std::size_t i : shown) json.push_back(value(times.steps[i]));
+    return json;
+  };
+  const auto microseconds = [&](std::uint64_t Step::*length) {
+    return column([=](const Step& step) { return step.*length / 1'000; });
+  };
+  return {{"taken", times.taken},
+          {"step", column([](const Step& step) { return step.step; })},
+          {"begin", column([&](const Step& step) { return (step.begin_ns - run.start_ns) / 1'000; })},
+          {"forward", microseconds(&Step::forward_ns)},
+          {"backward", microseconds(&Step::backward_ns)},
+          {"between", microseconds(&Step::between_ns)},
+          {"optimizer", microseconds(&Step::optimizer_ns)},
+          {"rest", microseconds(&Step::rest_ns)}};
+}
+
 }  // namespace
 
 Json page_operators(const Run& run) {
+  std::size_t count = 0;
+  for (const Process& process : run.processes) count += process.threads.size();
+  const std::size_t room = std::max(kLeastOperatorsShown, kOperatorsShown / std::max<std::size_t>(count, 1));
   TextNumbers texts;
   Json processes = Json::array();
   for (const Process& process : run.processes) {
     Json threads = Json::array();
-    for (const Thread& thread : process.threads) threads.push_back(packed_thread(thread, texts));
+    for (const Thread& thread : process.threads) threads.push_back(packed_thread(thread, room, texts));
     processes.push_back(std::move(threads));
   }
   return {{"texts", texts.list()}, {"processes", std::move(processes)}};
@@ -89,12 +139,24 @@ Json page_memory(const Run& run) {
   std::size_t curves = 0;
   for (const Process& process : run.processes) curves += process.memory.size();
   const std::size_t room = std::max(kLeastPointsShown, kPointsShown / std::max<std::size_t>(curves, 1));
+  TextNumbers texts;
   Json processes = Json::array();
+  Json sites = Json::array();
   for (const Process& process : run.processes) {
     Json json = Json::array();
     for (const MemoryCurve& curve : process.memory) json.push_back(curve_columns(curve, room, run));
     processes.push_back(std::move(json));
+    sites.push_back(site_numbers(process.live_sites, texts));
   }
+  return {{"texts", texts.list()}, {"processes", std::move(processes)}, {"sites", std::move(sites)}};
+}
+
+Json page_timeline(const Run& run) {
+  const auto has_steps = [](const Process& process) { return !process.step_times.steps.empty(); };
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(run.processes, has_steps));
+  const std::size_t room = std::max(kLeastStepsShown, kStepsShown / std::max<std::size_t>(count, 1));
+  Json processes = Json::array();
+  for (const Process& process : run.processes) processes.push_back(step_columns(process.step_times, room, run));
   return {{"processes", std::move(processes)}};
 }
 

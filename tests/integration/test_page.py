@@ -1,5 +1,6 @@
 """The page of `devsan view --html`, of real runs, in a real browser."""
 
+import json
 import re
 import subprocess
 
@@ -51,9 +52,36 @@ PROGRAM = """
 # Names that would be markup, and a script's end, if a page took them for that.
 HOSTILE = """
     import torch
-    <<names>>
     bag = {"</script><script>document.title='taken'</script>": torch.ones(2), "x": torch.ones(2, device="cuda")}
     print(bag["x"] + bag["</script><script>document.title='taken'</script>"])  # <img src=x onerror="document.title='taken'">
+"""
+
+
+# Each phase lasts 30 ms at least: time that a program sleeps can only become more.
+PHASES = """
+    import os, signal, sys, time, torch
+
+    class Slow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            time.sleep(0.03)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            time.sleep(0.03)
+            if step == 3 and sys.argv[1:] == ["killed"]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return gradient * 2
+
+    model = torch.nn.Linear(4, 4, device="cuda")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for step in range(4):
+        Slow.apply(model(torch.ones(2, 4, device="cuda"))).sum().backward()
+        time.sleep(0.03)
+        optimizer.step()
+        optimizer.zero_grad()
+        time.sleep(0.03)
 """
 
 
@@ -65,8 +93,8 @@ class Pages:
         self.run = Runner(devsan, python, folder, start=True)
         self.folder = folder
 
-    def of(self, program, name="report.html", **options):
-        result = self.run(program, sim=1, **options)
+    def of(self, program, *arguments, name="report.html", **options):
+        result = self.run(program, *arguments, sim=1, **options)
         file = self.folder / name
         done = subprocess.run([self.devsan, "view", result.out, "--html", file], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -293,8 +321,45 @@ def test_the_last_operators_and_the_run_are_there(run, chromium):
         assert "All traces were read whole" in text
 
 
+def timeline(file):
+    """What the page knows of the steps of the only process that has any."""
+    (text,) = re.findall(r'<script type="application/json" data-part="timeline">(.*?)</script>', file.read_text(), re.S)
+    (steps,) = [one for one in json.loads(text)["processes"] if one]
+    return steps
+
+
+MILLISECOND = 1000  # the page counts microseconds
+
+
+def test_phases_of_a_step_have_the_time_that_they_took(pages, chromium):
+    file, _ = pages.of(PHASES, name="phases.html")
+    steps = timeline(file)
+    assert steps["step"] == [0, 1, 2, 3] and steps["taken"] == 4
+    for phase in ("forward", "backward", "between"):
+        assert min(steps[phase]) >= 30 * MILLISECOND, phase
+    assert min(steps["rest"][:-1]) >= 30 * MILLISECOND
+    assert min(steps["optimizer"][:-1]) > 0
+    with visit(chromium, file, "#view=timeline") as visited:
+        visited.page.get_by_text("The steps in numbers").click()
+        assert "pid" in visited.page.locator("table.data tbody tr").first.inner_text()
+        whole = visited.text(".zoom output")
+        visited.page.get_by_role("button", name="Zoom in").click()
+        assert visited.text(".zoom output") != whole
+        visited.page.locator(".ranks").focus()
+        visited.page.keyboard.press("0")
+        assert visited.text(".zoom output") == whole
+
+
+def test_the_step_in_which_a_process_was_killed_is_there_as_far_as_it_came(pages):
+    file, result = pages.of(PHASES, "killed", name="killed.html")
+    assert result.status == 128 + 9
+    steps = timeline(file)
+    assert steps["step"] == [0, 1, 2, 3]
+    assert steps["forward"][-1] >= 30 * MILLISECOND and steps["backward"][-1] == 0
+
+
 def test_markup_in_names_sources_and_messages_is_text(pages, chromium):
-    file, result = pages.of(HOSTILE.replace("<<names>>", ""), "hostile.html")
+    file, result = pages.of(HOSTILE, name="hostile.html")
     assert raised(result)
     with visit(chromium, file) as visited:
         visited.page.wait_for_timeout(100)

@@ -8,13 +8,11 @@ import "./styles/print.css";
 import { App } from "./views/App";
 
 const page = document.getElementById("page") as HTMLElement;
-head().then(
-  (data) => {
-    document.title = `devsan: ${data.report.run.command ?? "report"}`;
-    page.replaceChildren();
-    render(<App data={data} />, page);
-  },
-  (error: unknown) => {
-    page.textContent = `This report cannot be shown: ${String(error)}`;
-  },
-);
+try {
+  const data = head();
+  document.title = `devsan: ${data.report.run.command ?? "report"}`;
+  page.replaceChildren();
+  render(<App data={data} />, page);
+} catch (error) {
+  page.textContent = `This report cannot be shown: ${String(error)}`;
+}

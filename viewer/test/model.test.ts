@@ -4,7 +4,7 @@ import { diffRows } from "../src/model/diff";
 import { excerpt } from "../src/model/excerpt";
 import { filtered, entriesOf } from "../src/model/filter";
 import { firstFailure } from "../src/model/first";
-import { bytesText, rankRanges } from "../src/model/format";
+import { bytesText, momentText, rankRanges, ranksText } from "../src/model/format";
 import { highlighted, withRanges } from "../src/model/highlight";
 import { pathOf, pathText } from "../src/model/history";
 import { lastOperators } from "../src/model/operators";
@@ -146,13 +146,22 @@ describe("numbers", () => {
     expect(rankRanges([7, 0, 1, 2, 3, 9, 10])).toBe("0-3, 7, 9, 10");
   });
 
+  test("ranks that are too many to name are counted", () => {
+    const even = Array.from({ length: 500 }, (_, i) => 2 * i);
+    expect([ranksText(even), ranksText([0, 1, 2, 3]), ranksText([5])]).toEqual(["500 ranks", "ranks 0-3", "rank 5"]);
+  });
+
   test("bytes have a unit", () => {
     expect([bytesText(1), bytesText(1536), bytesText(3 * 2 ** 30)]).toEqual(["1 byte", "1.5 KiB", "3.0 GiB"]);
   });
 
+  test("moments are as exact as they have to be", () => {
+    expect([momentText(7.64218, 0.02), momentText(7.6, 1), momentText(3725, 60)]).toEqual(["7.64 s", "8 s", "1:02:05"]);
+  });
+
   test("operators are unpacked by the list of texts", () => {
     const part = { texts: ["aten::add", "a.py", "f"], processes: [] };
-    expect(lastOperators(part, { tid: 1, name: "", operators: 1, last: [0, 1, 12, 2, 4] })).toEqual([
+    expect(lastOperators(part, { tid: 1, name: "", operators: 1, more: 0, last: [0, 1, 12, 2, 4] })).toEqual([
       { op: "aten::add", file: "a.py", line: 12, function: "f", step: 4 },
     ]);
   });
@@ -161,7 +170,7 @@ describe("numbers", () => {
 describe("timeline", () => {
   const steps: Steps = {
     step: [0, 1], begin: [0, 10e6], taken: 2,
-    forward: [1e6, 1e6], backward: [2e6, 2e6], optimizer: [1e6, 0], rest: [0, 1e6],
+    forward: [1e6, 1e6], backward: [2e6, 2e6], between: [0, 0], optimizer: [1e6, 0], rest: [0, 1e6],
   };
 
   test("phases follow one another, and only those in the span are drawn", () => {

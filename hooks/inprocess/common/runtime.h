@@ -9,14 +9,19 @@
 
 namespace devsan::hooks {
 
+// What an iteration begins after: the first forward operator after a backward, or the first of all.
+enum class Pass : std::uint8_t { none, forward, backward };
+
 // The first cache line is what every outermost operator reads.
 struct alignas(64) Runtime {
   const trace::EpochPage* epoch_page = nullptr;
   std::atomic<std::uint32_t> step{0};  // iteration; the trace's header follows it
   std::atomic<std::uint32_t> last_optimizer_step{~std::uint32_t{0}};
-  std::atomic<bool> backward_since_forward{false};
+  std::atomic<Pass> last_pass{Pass::none};
   std::atomic<bool> has_python{false};  // frames can be read; once they can, that stays so
   bool has_origins = false;             // storages tell when they die
+  // The iteration whose optimizer is to be timed; that of no iteration where none is.
+  std::atomic<std::uint32_t> timed_step{~std::uint32_t{0}};
   const HostServices* host = nullptr;
   trace::Recorder* recorder = nullptr;
   // libtorch_python's code, whose callers hold the GIL again on return; null while that is not loaded.

@@ -70,6 +70,44 @@ TEST_CASE("what a site keeps is read with its curve and with its holder, also wh
   CHECK(read.samples.back().step == 999);
 }
 
+StepTime step_time_of(std::uint32_t step, std::uint64_t forward) {
+  StepTime time{};
+  time.begin_ns = 1'000 + step;
+  time.step = step;
+  time.number = step + 1;
+  time.forward_ns = forward;
+  time.rest_ns = 5;
+  return time;
+}
+
+TEST_CASE("steps are read with the longest that was kept and the one that has not ended") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  StepSeriesPayload* const series = recorder->add_step_series();
+  REQUIRE(series != nullptr);
+  constexpr std::uint32_t kSteps = 5'000;
+  for (std::uint32_t step = 0; step < kSteps; ++step) {
+    if (keeps_next(*series)) {
+      add_sample(series, step_time_of(step, step == 4'096 ? 900 : 7));
+    } else {
+      ++series->offered;
+    }
+  }
+  store_sample(series->current, step_time_of(kSteps, 3));
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  const StepSeries& read = trace.step_series();
+  CHECK(read.ended == kSteps);
+  CHECK(read.steps.size() <= kStepSamples + 1);
+  CHECK(read.steps.size() >= kStepSamples / 2);
+  for (std::size_t i = 0; i + 1 < read.steps.size(); ++i) CHECK(read.steps[i + 1].step - read.steps[i].step <= 32);
+  REQUIRE(read.longest);
+  CHECK(read.longest->step == 4'096);
+  REQUIRE(read.current);
+  CHECK(read.current->step == kSteps);
+  CHECK(read.current->forward_ns == 3);
+}
+
 TEST_CASE("a damaged site keeps the rest of the trace readable") {
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { bytesText, secondsText } from "../model/format";
+import { bytesText, momentText } from "../model/format";
 import { curveName, type Curve } from "../model/memory";
 import type { Span } from "../model/timeline";
 import { color } from "./colors";
@@ -14,14 +14,19 @@ interface Properties {
   onZoom: (span: Span) => void;
 }
 
-function axis(size: number, values: (numbers: number[]) => string[]): uPlot.Axis {
+// As many pixels as the names of ranks take in RankChart: equal times are above each other.
+export const LEFT = 76;
+// Bytes are told in powers of two.
+const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+function axis(size: number, values: (numbers: number[], step: number) => string[]): uPlot.Axis {
   return {
     size,
     stroke: color("faint"),
     grid: { stroke: color("line"), width: 1 },
     ticks: { stroke: color("line"), width: 1 },
     font: "11px system-ui, sans-serif",
-    values: (_plot, numbers) => values(numbers),
+    values: (_plot, numbers, _index, _room, step) => values(numbers, step),
   };
 }
 
@@ -30,19 +35,23 @@ function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) =
   return {
     width,
     height: HEIGHT,
+    padding: [10, 0, 0, 0],
     cursor: { sync: { key: "memory" }, drag: { x: true, y: false, setScale: false } },
     legend: { show: true, live: true },
     scales: { x: { time: false, min: span.from, max: span.to, auto: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [axis(26, (numbers) => numbers.map(secondsText)), axis(76, (numbers) => numbers.map(bytesText))],
+    axes: [
+      axis(26, (numbers, step) => numbers.map((number) => momentText(number, step))),
+      { ...axis(LEFT, (numbers) => numbers.map(bytesText)), incrs: BYTES },
+    ],
     series: [
-      { label: "time", value: (_plot, value: number | null) => (value === null ? "" : secondsText(value)) },
+      { label: "time", value: (_plot, value: number | null) => (value === null ? "–" : momentText(value, (span.to - span.from) / 1000)) },
       {
-        label: curve.device === null ? "process's own" : "in tensors", stroke: color("chart-used"), fill: color("chart-fill"), width: 2,
-        value: (_plot, value: number | null) => (value === null ? "" : bytesText(value)),
+        label: curve.device === null ? "process's own" : "in tensors", stroke: color("chart-used"), fill: color("chart-fill"), width: 2, points: { size: 4 },
+        value: (_plot, value: number | null) => (value === null ? "–" : bytesText(value)),
       },
       {
-        label: held, stroke: color("chart-held"), dash: [5, 4], width: 1.5,
-        value: (_plot, value: number | null) => (value === null ? "" : bytesText(value)),
+        label: held, stroke: color("chart-held"), dash: [5, 4], width: 1.5, points: { show: false },
+        value: (_plot, value: number | null) => (value === null ? "–" : bytesText(value)),
       },
     ],
     hooks: {

@@ -2,8 +2,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { processName } from "../model/memory";
 import type { Process } from "../model/report";
 import { eachPhase, moved, PHASES, zoomed, type Span, type Steps } from "../model/timeline";
-import { secondsText } from "../model/format";
+import { momentText } from "../model/format";
 import { color } from "./colors";
+import { LEFT as NAMES } from "./MemoryChart";
 
 export interface Row {
   index: number; // of the process
@@ -22,8 +23,8 @@ interface Properties {
 }
 
 const ROOM = 420;
-const NAMES = 64;
 const AXIS = 22;
+const TOP = 6; // for half of the first name
 
 function rowHeight(rows: number): number {
   return Math.max(2, Math.min(24, Math.floor(ROOM / Math.max(rows, 1))));
@@ -44,7 +45,7 @@ function drawAxis(context: CanvasRenderingContext2D, span: Span, width: number, 
   for (let tick = Math.ceil(span.from / size) * size; tick <= span.to; tick += size) {
     const x = NAMES + (tick - span.from) * scale;
     context.fillRect(x, height - AXIS, 1, 4);
-    if (x > NAMES + 20 && x < NAMES + width - 20) context.fillText(secondsText(Math.max(0, tick)), x, height - 5);
+    if (x > NAMES + 20 && x < NAMES + width - 20) context.fillText(momentText(Math.max(0, tick), size), x, height - 5);
   }
 }
 
@@ -58,7 +59,7 @@ function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Pro
   context.textAlign = "right";
   context.font = "11px system-ui, sans-serif";
   rows.forEach((row, i) => {
-    const y = i * size;
+    const y = TOP + i * size;
     eachPhase(row.steps, span, (phase, from, to) => {
       const left = Math.max(0, (from - span.from) * scale);
       const right = Math.min(width, (to - span.from) * scale);
@@ -76,7 +77,7 @@ function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Pro
 
 function draw(canvas: HTMLCanvasElement, properties: Properties): void {
   const width = canvas.clientWidth;
-  const height = rowHeight(properties.rows.length) * properties.rows.length + AXIS;
+  const height = rowHeight(properties.rows.length) * properties.rows.length + TOP + AXIS;
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -127,7 +128,7 @@ export function RankChart(properties: Properties) {
       const [from, to] = [timeAt(Math.min(begun, event.offsetX)), timeAt(Math.max(begun, event.offsetX))];
       onZoom({ from, to });
     } else {
-      const row = rows[Math.floor(event.offsetY / rowHeight(rows.length))];
+      const row = rows[Math.floor((event.offsetY - TOP) / rowHeight(rows.length))];
       if (row) choose(row.index);
     }
     setBegun(null);

@@ -24,6 +24,16 @@ export function secondsText(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+// A moment of a run, as exact as `step`, the distance of moments that have to be told apart.
+export function momentText(seconds: number, step: number): string {
+  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step))));
+  if (seconds < 120 || step < 1) return `${seconds.toFixed(digits)} s`;
+  const whole = Math.round(seconds);
+  const pair = (number: number) => String(number).padStart(2, "0");
+  const hours = Math.floor(whole / 3600);
+  return `${hours > 0 ? `${hours}:` : ""}${pair(Math.floor(whole / 60) % 60)}:${pair(whole % 60)}`;
+}
+
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
@@ -61,9 +71,12 @@ export function rankRanges(ranks: number[]): string {
   return ranges.join(", ");
 }
 
-export function ranksText(ranks: number[]): string {
+// How many there are, where it would take more than `most` letters to name them.
+export function ranksText(ranks: number[], most = 60): string {
   if (ranks.length === 0) return "";
-  return `${ranks.length === 1 ? "rank" : "ranks"} ${rankRanges(ranks)}`;
+  const names = rankRanges(ranks);
+  if (names.length > most) return `${ranks.length.toLocaleString("en")} ranks`;
+  return `${ranks.length === 1 ? "rank" : "ranks"} ${names}`;
 }
 
 export function shapeText(operand: Operand): string {

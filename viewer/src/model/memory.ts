@@ -13,8 +13,34 @@ export interface Curve {
   time: number[];
 }
 
+// What the tensors that one operator made at one line kept when their device had most in use.
+export interface LiveSite {
+  device: string; // "" is the host
+  op: string;
+  file: string;
+  line: number;
+  bytes: number;
+  tensors: number;
+}
+
 export interface MemoryPart {
+  texts: string[];
   processes: Curve[][];
+  sites: number[][]; // six numbers for each, three of which point into `texts`
+}
+
+const FIELDS = 6;
+
+// The largest first.
+export function liveSites(part: MemoryPart, process: number): LiveSite[] {
+  const packed = part.sites[process] ?? [];
+  const text = (number: number | undefined) => part.texts[number ?? -1] ?? "";
+  const sites: LiveSite[] = [];
+  for (let i = 0; i + FIELDS <= packed.length; i += FIELDS) {
+    const [device, op, file, line, bytes, tensors] = packed.slice(i, i + FIELDS);
+    sites.push({ device: text(device), op: text(op), file: text(file), line: line ?? 0, bytes: bytes ?? 0, tensors: tensors ?? 0 });
+  }
+  return sites;
 }
 
 export function processName(process: Process): string {

@@ -11,6 +11,7 @@ export interface PackedThread {
   name: string;
   operators: number;
   last: number[];
+  more: number; // in the trace
 }
 
 export interface LastOperator {

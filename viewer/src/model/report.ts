@@ -283,5 +283,4 @@ export interface Beside {
 export interface Head {
   report: Report;
   beside: Beside;
-  parts: string[];
 }

@@ -4,7 +4,12 @@
 export const PHASES = ["forward", "backward", "optimizer", "rest"] as const;
 export type Phase = (typeof PHASES)[number];
 
-export type Steps = { step: number[]; begin: number[]; taken: number } & Record<Phase, number[]>;
+// As they follow one another. What lies between a backward and the optimizer counts as the rest of the step.
+const COLUMNS = ["forward", "backward", "between", "optimizer", "rest"] as const;
+type ColumnName = (typeof COLUMNS)[number];
+const PHASE_OF: Record<ColumnName, Phase> = { forward: "forward", backward: "backward", between: "rest", optimizer: "optimizer", rest: "rest" };
+
+export type Steps = { step: number[]; begin: number[]; taken: number } & Record<ColumnName, number[]>;
 
 export interface TimelinePart {
   processes: (Steps | null)[];
@@ -29,7 +34,7 @@ export function extentOf(part: TimelinePart): Span {
 }
 
 export function lengthOf(steps: Steps, i: number): number {
-  return PHASES.reduce((sum, phase) => sum + (steps[phase][i] ?? 0), 0);
+  return COLUMNS.reduce((sum, column) => sum + (steps[column][i] ?? 0), 0);
 }
 
 // Calls `draw` with each phase of each step that lies in the span, in their order.
@@ -37,9 +42,9 @@ export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: n
   for (let i = 0; i < steps.begin.length; i += 1) {
     let at = (steps.begin[i] ?? 0) * MICROSECOND;
     if (at > span.to) return;
-    for (const phase of PHASES) {
-      const length = (steps[phase][i] ?? 0) * MICROSECOND;
-      if (length > 0 && at + length >= span.from && at <= span.to) draw(phase, at, at + length, i);
+    for (const column of COLUMNS) {
+      const length = (steps[column][i] ?? 0) * MICROSECOND;
+      if (length > 0 && at + length >= span.from && at <= span.to) draw(PHASE_OF[column], at, at + length, i);
       at += length;
     }
   }
@@ -59,14 +64,15 @@ export function summaryOf(steps: Steps): Summary {
   const sorted = [...lengths].sort((a, b) => a - b);
   const all = lengths.reduce((a, b) => a + b, 0);
   const longest = Math.max(0, ...lengths);
-  const share = (phase: Phase) => (all === 0 ? 0 : steps[phase].reduce((a, b) => a + b, 0) / all);
+  const sum = (column: ColumnName) => steps[column].reduce((a, b) => a + b, 0);
+  const share = (...columns: ColumnName[]) => (all === 0 ? 0 : columns.map(sum).reduce((a, b) => a + b, 0) / all);
   return {
     shown: lengths.length,
     taken: steps.taken,
     median: (sorted[Math.floor(sorted.length / 2)] ?? 0) * MICROSECOND,
     longest: longest * MICROSECOND,
     longestStep: steps.step[lengths.indexOf(longest)] ?? 0,
-    shares: { forward: share("forward"), backward: share("backward"), optimizer: share("optimizer"), rest: share("rest") },
+    shares: { forward: share("forward"), backward: share("backward"), optimizer: share("optimizer"), rest: share("between", "rest") },
   };
 }
 

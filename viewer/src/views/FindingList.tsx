@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { placeText, rankRanges } from "../model/format";
+import { placeText, ranksText } from "../model/format";
 import type { Entry } from "../model/filter";
 import { useVirtual } from "./useVirtual";
 
@@ -20,7 +20,7 @@ function Row({ entry, current, href }: { entry: Entry; current: boolean; href: s
         <span class={`dot ${finding.severity}`} role="img" aria-label={finding.severity} />
         <span class="row-kind">{finding.kind}</span>
         <span class="row-step">
-          {finding.ranks.length > 0 && `${finding.ranks.length > 1 ? "ranks" : "rank"} ${rankRanges(finding.ranks)} · `}step {finding.step}
+          {finding.ranks.length > 0 && `${ranksText(finding.ranks, 14)} · `}step {finding.step}
         </span>
       </span>
       <span class="row-title">{entry.headline}</span>

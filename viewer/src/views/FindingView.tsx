@@ -1,4 +1,4 @@
-import { bytesText, clockText, ranksText, times } from "../model/format";
+import { bytesText, clockText, rankRanges, ranksText, times } from "../model/format";
 import type { Entry } from "../model/filter";
 import type { Beside, Finding } from "../model/report";
 import { Change } from "./Change";
@@ -36,6 +36,13 @@ function Silenced({ finding }: { finding: Finding }) {
   return <p class="notice">Suppressed by {by}{silence.reason ? ` (${silence.reason})` : ""}.</p>;
 }
 
+// Where there are too many to name them in one line.
+function AllRanks({ ranks }: { ranks: number[] }) {
+  const names = rankRanges(ranks);
+  if (ranksText(ranks).endsWith(names)) return null;
+  return <details><summary>Which ranks</summary><p>{names}</p></details>;
+}
+
 function Where({ finding, beside }: { finding: Finding; beside: Beside }) {
   const { where } = finding;
   if (!where) return null;
@@ -64,6 +71,7 @@ export function FindingView({ entry, beside }: { entry: Entry; beside: Beside })
         <p class="circumstances">
           {circumstances(finding).map((word) => <span key={word}>{word}</span>)}
         </p>
+        <AllRanks ranks={finding.ranks} />
         {others.length > 0 && <p class="faint">Not on {ranksText(others)}.</p>}
         <Silenced finding={finding} />
       </header>

@@ -56,7 +56,7 @@ function Operated({ operand }: { operand: Operand }) {
         {operand.odd && <span class="badge odd">odd one</span>}
       </summary>
       {path.length === 0 && <p class="faint">No history of it is known.</p>}
-      {path.length > 0 && <Path path={path} />}
+      {path.length > 1 && <Path path={path} />}
       <ol class="path">
         {path.map((stay, i) => (
           <li key={i} class={`stay ${deviceClass(stay.device)}`}>

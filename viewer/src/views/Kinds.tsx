@@ -39,8 +39,10 @@ function GrowthPartView({ growth }: { growth: Growth }) {
   );
 }
 
+// Draws the number that stands beside it.
 export function Share({ bytes, of }: { bytes: number; of: number }) {
-  return <meter min={0} max={Math.max(of, 1)} value={bytes} aria-label={bytesText(bytes)} />;
+  const percent = Math.min(100, (bytes / Math.max(of, 1)) * 100);
+  return <span class="share" aria-hidden="true"><span style={{ width: `${percent}%` }} /></span>;
 }
 
 function liveColumns(total: number, title: string, name: (row: LiveRow) => string): Column<LiveRow>[] {

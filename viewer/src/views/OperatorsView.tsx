@@ -20,6 +20,7 @@ function ThreadView({ part, thread }: { part: OperatorsPart; thread: PackedThrea
     <section class="panel">
       <h3>{name} <span class="faint">{thread.operators.toLocaleString("en")} operators in all</span></h3>
       <Table caption={`Last operators of ${name}, newest first`} hideCaption columns={COLUMNS} rows={lastOperators(part, thread)} />
+      {thread.more > 0 && <p class="faint">The page leaves out {thread.more} earlier ones, since the run has many threads.</p>}
     </section>
   );
 }

@@ -1,3 +1,4 @@
+import { counted } from "../model/format";
 import type { Frame, NativeFrame } from "../model/report";
 import { Place } from "./Place";
 import { Snippet } from "./Snippet";
@@ -6,7 +7,7 @@ export function Stack({ title, frames }: { title: string; frames: Frame[] }) {
   if (frames.length === 0) return null;
   return (
     <details class="stack">
-      <summary>{title} <span class="faint">{frames.length} frames, innermost first</span></summary>
+      <summary>{title} <span class="faint">{counted(frames.length, "frame")}, innermost first</span></summary>
       <ol>
         {frames.map((frame, i) => (
           <li key={i} class={frame.torch || frame.library ? "library" : ""}>

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { MemoryChart } from "../charts/MemoryChart";
 import { RankChart, type Row } from "../charts/RankChart";
 import { firstFailure } from "../model/first";
-import { secondsText } from "../model/format";
+import { momentText, secondsText } from "../model/format";
 import { processName, type Curve, type MemoryPart } from "../model/memory";
 import type { Report } from "../model/report";
 import { extentOf, moved, PHASES, summaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart } from "../model/timeline";
@@ -72,7 +72,7 @@ function Zoom({ span, whole, set }: { span: Span; whole: Span; set: (span: Span)
       <button type="button" onClick={() => set(zoomed(span, whole, 2, middle))} aria-label="Zoom out">−</button>
       <button type="button" onClick={() => set(whole)}>All</button>
       <button type="button" onClick={() => set(moved(span, whole, 0.5))} aria-label="Later">→</button>
-      <output>{secondsText(span.from)} to {secondsText(span.to)}</output>
+      <output>{momentText(span.from, (span.to - span.from) / 100)} to {momentText(span.to, (span.to - span.from) / 100)}</output>
     </div>
   );
 }

@@ -6,10 +6,15 @@ export type Loaded<T> = { state: "loading" } | { state: "failed"; why: string } 
 export function usePart<T>(name: string): Loaded<T> {
   const [loaded, set] = useState<Loaded<T>>({ state: "loading" });
   useEffect(() => {
-    part(name).then(
-      (data) => set({ state: "ready", data: data as T | null }),
-      (error: unknown) => set({ state: "failed", why: String(error) }),
-    );
+    // After the view has been painted without it.
+    const timer = setTimeout(() => {
+      try {
+        set({ state: "ready", data: part(name) as T | null });
+      } catch (error) {
+        set({ state: "failed", why: String(error) });
+      }
+    });
+    return () => clearTimeout(timer);
   }, [name]);
   return loaded;
 }

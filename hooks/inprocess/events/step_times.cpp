@@ -1,0 +1,137 @@
+#include "hooks/inprocess/events/step_times.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "hooks/inprocess/common/runtime.h"
+#include "trace/clock.h"
+#include "trace/memory_series.h"
+#include "trace/step_layout.h"
+
+namespace devsan::hooks {
+namespace {
+
+constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
+
+// Of one process; a forked child has its own. Times are of CLOCK_MONOTONIC, 0 where it has not come to that.
+struct StepClock {
+  std::uint64_t epoch = 0;
+  trace::StepSeriesPayload* series = nullptr;
+  trace::StepTime now{};
+  bool kept = false;
+  std::int64_t begin = 0;
+  std::int64_t backward_begin = 0;
+  std::int64_t backward_end = 0;
+  std::int64_t optimizer_begin = 0;
+};
+
+constinit StepClock steps{};
+constinit std::atomic<std::int64_t> optimizer_end{0};
+constinit std::atomic_flag in_use{};
+
+// Whoever comes while another thread writes goes on without. So does every child of a fork that came in between.
+class Turn {
+ public:
+  Turn() noexcept : taken_(!in_use.test_and_set(std::memory_order_acquire)) {}
+  ~Turn() {
+    if (taken_) in_use.clear(std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool taken() const noexcept { return taken_; }
+
+ private:
+  bool taken_;
+};
+
+std::uint64_t length(std::int64_t from, std::int64_t to) noexcept {
+  return from > 0 && to > from ? static_cast<std::uint64_t>(to - from) : 0;
+}
+
+bool is_own() noexcept {
+  return steps.series != nullptr && steps.epoch == runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+}
+
+void store_current() noexcept {
+  trace::store_sample(steps.series->current, steps.now);
+}
+
+void end_step(std::int64_t now) noexcept {
+  if (!steps.kept) {
+    trace::atom(steps.series->offered).store(steps.series->offered + 1, std::memory_order_release);
+    return;
+  }
+  trace::StepTime& step = steps.now;
+  step.optimizer_ns = length(steps.optimizer_begin, optimizer_end.load(std::memory_order_relaxed));
+  const std::uint64_t all = length(steps.begin, now);
+  const std::uint64_t known = step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns;
+  step.rest_ns = all - std::min(all, known);
+  trace::add_sample(steps.series, step);
+}
+
+void begin_step(std::uint32_t step, std::int64_t now) noexcept {
+  trace::StepSeriesPayload* const series = steps.series;
+  steps = {.epoch = steps.epoch, .series = series, .kept = trace::keeps_next(*series), .begin = now};
+  steps.now.begin_ns = trace::wall_clock_ns();
+  steps.now.step = step;
+  steps.now.number = static_cast<std::uint32_t>(series->offered) + 1;
+  optimizer_end.store(0, std::memory_order_relaxed);
+  runtime.timed_step.store(steps.kept ? step : kNoStep, std::memory_order_relaxed);
+  store_current();
+}
+
+std::int64_t clock_now() noexcept {
+  return trace::clock_ns(CLOCK_MONOTONIC);
+}
+
+}  // namespace
+
+void note_step_begins(std::uint32_t step) noexcept {
+  const Turn turn;
+  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  if (!turn.taken() || epoch == 0) return;
+  const std::int64_t now = clock_now();
+  if (is_own()) {
+    end_step(now);
+  } else if (steps.epoch != epoch) {  // once, also where the trace has no room
+    steps = {.epoch = epoch, .series = runtime.recorder->add_step_series()};
+  }
+  if (steps.series != nullptr) begin_step(step, now);
+}
+
+void note_backward_begins() noexcept {
+  const Turn turn;
+  if (!turn.taken() || !is_own()) return;
+  const std::int64_t now = clock_now();
+  if (steps.backward_end == 0) {
+    steps.now.forward_ns = length(steps.begin, now);
+  } else {
+    steps.now.between_ns += length(steps.backward_end, now);
+  }
+  steps.backward_begin = now;
+  store_current();
+}
+
+void note_backward_ends() noexcept {
+  const Turn turn;
+  if (!turn.taken() || !is_own() || steps.backward_begin == 0) return;
+  steps.backward_end = clock_now();
+  steps.now.backward_ns += length(steps.backward_begin, steps.backward_end);
+  steps.backward_begin = 0;
+  store_current();
+}
+
+void note_optimizer_begins() noexcept {
+  const Turn turn;
+  if (!turn.taken() || !is_own()) return;
+  steps.optimizer_begin = clock_now();
+  optimizer_end.store(steps.optimizer_begin, std::memory_order_relaxed);
+  steps.now.between_ns += length(steps.backward_end, steps.optimizer_begin);
+  store_current();
+}
+
+void note_optimizer_runs() noexcept {
+  optimizer_end.store(clock_now(), std::memory_order_relaxed);
+}
+
+}  // namespace devsan::hooks

@@ -1,0 +1,11 @@
+// When iterations were.
+#pragma once
+
+#include "report/model/finding.h"
+#include "trace/reader.h"
+
+namespace devsan::report {
+
+void add_step_times(const trace::TraceFile& trace, Process& process);
+
+}  // namespace devsan::report
