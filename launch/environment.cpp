@@ -98,6 +98,7 @@ trace::ParsedOptions merge_options(std::string_view existing, const RunFlags& fl
   if (flags.stop_after > 0) options.stop_after = flags.stop_after;
   if (options.out.empty()) options.out = default_out;
   options.out = absolute(options.out);
+  if (!options.rules.empty()) options.rules = absolute(options.rules);
   if (!options.suppressions.empty()) options.suppressions = absolute(options.suppressions);
   return merged;
 }

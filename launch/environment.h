@@ -33,6 +33,7 @@ struct RunFlags {
   std::optional<std::string> sim_memory;
   std::optional<std::string> out;
   std::optional<std::string> suppressions;
+  std::optional<std::string> rules;  // in TOML: a process is given what is compiled from it
   bool sim_late_copies = false;
   bool sim_guard = false;
   bool halt = false;

@@ -25,6 +25,7 @@
 #include "launch/reference.h"
 #include "launch/run.h"
 #include "report/diff_command.h"
+#include "report/rules_command.h"
 #include "report/view_command.h"
 
 namespace devsan::launch {
@@ -62,6 +63,8 @@ class CommandLine {
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     report::add_diff_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_doctor();
+    const report::RulesCommands rules = report::add_rules_commands(app_, view_status_);
+    for (CLI::App* command : {rules.rules, rules.learn}) command->set_version_flag("--version", kVersion, kVersionHelp);
     add_build();
     add_lib();
     add_write_reference();
@@ -116,6 +119,9 @@ class CommandLine {
         ->check(CLI::NonNegativeNumber)
         ->option_text("SECONDS");
     run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
+    run_->add_option("--rules", request_.flags.rules,
+                     "file of rules: where tensors are expected, and what is not to happen")
+        ->option_text("FILE");
     run_->add_flag("--quiet", request_.flags.quiet, flag_help("quiet"));
     run_->footer("The exit status is that of the command, 128 + N if signal N ended it, and 127 if it was not found.");
   }
@@ -172,6 +178,7 @@ class CommandLine {
   int run() {
     check_words("run", request_.command, request_.flags, "--sim-memory");
     if (fail_on_) request_.fail_on = FailOn::parse(*fail_on_);
+    if (request_.flags.rules && request_.flags.rules->empty()) throw UsageError("run: --rules needs a file");
     return run_command(request_);
   }
 

@@ -1,5 +1,6 @@
 #include "launch/run.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include "report/findings/suppress.h"
 #include "report/render/summary.h"
 #include "report/text/style.h"
+#include "rules/rules_file.h"
 #include "trace/process_end.h"
 #include "trace/shrink.h"
 
@@ -180,6 +182,49 @@ bool suppressions_are_right(const std::string& path) {
   return file.complaints.empty();
 }
 
+// The rules of the command line, compiled into a file beside the traces: every process of the run reads that. Says what
+// is wrong with them before anything runs.
+class RulesOfRun {
+ public:
+  // False where the rules are wrong, or cannot be passed on.
+  bool read(const std::optional<std::string>& path, const trace::Options& options) {
+    if (!path || !options.enabled) return true;
+    const rules::RulesFile file = rules::read_rules(*path);
+    for (const rules::Complaint& complaint : file.complaints) say("run: " + complaint.sentence());
+    if (!file.complaints.empty()) return false;
+    std::error_code error;
+    text_ = rules::compiled(file, fs::absolute(*path, error));
+    return true;
+  }
+
+  // Names the file to the processes.
+  void pass_on(trace::Options& options) {
+    if (text_.empty()) return;
+    const fs::path directory = options.out;
+    std::error_code error;
+    made_directory_ = fs::create_directories(directory, error);
+    if (made_directory_) fs::permissions(directory, fs::perms::owner_all, error);
+    file_ = directory / ("rules-" + options.run + ".compiled");
+    const int fd = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    const bool written = fd >= 0 && write(fd, text_.data(), text_.size()) == static_cast<ssize_t>(text_.size());
+    if (!written) warn("cannot write " + file_.string() + ": " + std::strerror(errno) + "; no rules are judged");
+    if (fd >= 0) close(fd);
+    if (written) options.rules = file_.string();
+  }
+
+  // Its rules are in the traces by now.
+  void remove() const {
+    std::error_code error;
+    if (!file_.empty()) fs::remove(file_, error);
+    if (made_directory_) fs::remove(file_.parent_path(), error);  // only if nothing is in it
+  }
+
+ private:
+  std::string text_;
+  fs::path file_;
+  bool made_directory_ = false;
+};
+
 enum class Start {
   refused,   // which was said
   untraced,  // devsan is switched off
@@ -219,6 +264,8 @@ int run_command(const RunRequest& request) {
   trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
   if (request.judge && !merged.options.enabled) throw UsageError("preflight: DEVSAN_OPTIONS switches devsan off");
   if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
+  RulesOfRun rules;
+  if (!rules.read(request.flags.rules, merged.options)) return kUsageStatus;
   Start start = Start::untraced;
   std::string untraceable;
   bool nested = false;
@@ -228,6 +275,7 @@ int run_command(const RunRequest& request) {
     const bool inside = is_inside_another_run(installation);
     nested = inside && trace::parse_options(given).options.out == merged.options.out;
     if (merged.options.run.empty() || (inside && !nested)) merged.options.run = new_run();
+    rules.pass_on(merged.options);
     start = prepare(request, installation, merged, environment, untraceable);
   } catch (const Failure& failure) {
     if (request.judge) throw;
@@ -236,6 +284,7 @@ int run_command(const RunRequest& request) {
   if (start == Start::refused) return kUsageStatus;
   Traced where{merged.options.out, merged.options.run, traces_in(merged.options.out), oom_kills(), untraceable};
   const Ending ending = supervise(request.command, environment);
+  rules.remove();
   // Whoever read our stderr may be gone; that must not change how the run ended.
   signal(SIGPIPE, SIG_IGN);
   const int status = exit_status(ending);

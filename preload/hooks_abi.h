@@ -29,6 +29,7 @@ struct LibraryOptions {
   bool source = true;                  // the text of files goes into the trace
   int stop_after = 0;                  // optimizer steps; 0: never
   int hang_after = 0;                  // seconds that a collective may take; 0: any time
+  bool placements = true;              // where tensors are is looked at once a step
 };
 
 // Code of the program touched memory of a device that only the device may touch. No tensor's data: addresses alone.
@@ -108,7 +109,7 @@ struct HostServices {
   void (*say)(const char* text);
   // Whether the file of suppressions that the process was given silences a finding.
   bool (*suppressed)(const trace::FindingPlace& place);
-  // To be called in a fork child that has a trace of its own now: writes the suppressions into it.
+  // To be called in a fork child that has a trace of its own now: writes the suppressions and the rules into it.
   void (*record_suppressions)();
   // Where the hooks, which are loaded last, leave what the simulation calls; null until then.
   std::atomic<const DeviceWatch*>* device_watch;

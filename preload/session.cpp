@@ -22,6 +22,7 @@
 #include "preload/own_folder.h"
 #include "preload/pinned_bytes.h"
 #include "preload/plt_patcher.h"
+#include "preload/process_rules.h"
 #include "preload/process_suppressions.h"
 #include "preload/real_symbol.h"
 #include "preload/run_identity.h"
@@ -133,6 +134,7 @@ class Start {
     read_options();
     if (!interpreter_is_supported() || !find_hooks() || !open_recorder()) return false;
     read_suppressions();
+    read_rules();
     return load_simulation() && load_hooks();
   }
 
@@ -169,7 +171,8 @@ class Start {
                           options_.sim_guard,
                           options_.source,
                           options_.stop_after,
-                          options_.hang_after};
+                          options_.hang_after,
+                          options_.placements};
     if (ancestry_.another_started) return;
     if (g_options_text.truncated()) say("DEVSAN_OPTIONS is too long; its end is ignored");
     for (const std::string& complaint : parsed.complaints) {
@@ -286,6 +289,14 @@ class Start {
       tell(message.append(complaint).c_str());
     }
     record_suppressions(&g_recorder);
+  }
+
+  void read_rules() const noexcept {
+    for (const std::string& complaint : load_rules(options_.rules, options_.expect_not)) {
+      Message message("rules: ");
+      tell(message.append(complaint).c_str());
+    }
+    record_rules(&g_recorder);
   }
 
   bool go_on_without_simulation() const noexcept {
@@ -409,7 +420,10 @@ void start(const TorchSighting& torch, bool importing) noexcept {
                 LibraryOptions{},  // once they have been read
                 &say,
                 &is_suppressed,
-                [] { record_suppressions(&g_recorder); },
+                [] {
+                  record_suppressions(&g_recorder);
+                  record_rules(&g_recorder);
+                },
                 &g_device_watch,
                 &demand,
                 &g_pinned_bytes,

@@ -83,10 +83,15 @@ int view(const ViewOptions& given) {
   if (options.suppressions) suppressions = read_suppression_file(*options.suppressions);
   for (const std::string& complaint : suppressions.complaints) complain(complaint);
   if (!suppressions.complaints.empty()) return 2;
+  rules::RulesFile rules;
+  if (options.rules) rules = rules::read_rules(*options.rules);
+  for (const rules::Complaint& complaint : rules.complaints) complain(complaint.sentence());
+  if (!rules.complaints.empty()) return 2;
   FactsOfRun facts;
   const Reading reading =
       read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
-                  options.all_runs ? RunsRead::all : RunsRead::newest, options.facts.wanted ? &facts : nullptr);
+                  options.all_runs ? RunsRead::all : RunsRead::newest, options.facts.wanted ? &facts : nullptr,
+                  {options.rules ? &rules : nullptr});
   for (const std::string& complaint : reading.complaints) complain(complaint);
   const Report& report = reading.report;
   if (reading.readable == 0) {
@@ -146,6 +151,7 @@ CLI::App* add_view_command(CLI::App& app, int& exit_status) {
   command->add_flag("--notes", options->notes, "also show notes: what PyTorch allows, such as mixed devices");
   command->add_option("--suppressions", options->suppressions, "use this file of suppressions instead of the run's own")
       ->type_name("FILE");
+  command->add_option("--rules", options->rules, "use this file of rules instead of the run's own")->type_name("FILE");
   command->add_flag("--suppressed", options->suppressed, "also show suppressed findings");
   command->add_flag("--memory", options->memory, "show the memory of each process over time");
   command->add_flag("--all-runs", options->all_runs, "show all runs in a directory, not just the newest");

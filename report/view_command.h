@@ -34,10 +34,11 @@ struct ViewOptions {
   bool memory = false;
   bool all_runs = false;
   std::optional<std::filesystem::path> suppressions;  // instead of those that the processes were given
+  std::optional<std::filesystem::path> rules;         // instead of those that the processes were given
   Colour colour = Colour::automatic;
 };
 
-// 0; 1 where nothing was readable or the output could not be written; 2 where the file of suppressions is wrong.
+// 0; 1 where nothing was readable or the output could not be written; 2 where the file of suppressions, or of rules, is wrong.
 int view(const ViewOptions& options);
 
 // Adds the command to a program's own. Parsing the command line runs it and sets `exit_status`; wrong usage is a

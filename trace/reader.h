@@ -20,6 +20,7 @@
 #include "trace/fact_layout.h"
 #include "trace/file_layout.h"
 #include "trace/memory_layout.h"
+#include "trace/placement_layout.h"
 #include "trace/step_layout.h"
 
 namespace devsan::trace {
@@ -129,6 +130,19 @@ struct WaitingStack {
   std::vector<FrameRecord> frames;  // innermost first
 };
 
+// One look at where the program keeps its tensors: those that were not where the look before it found them.
+struct Placements {
+  PlacementsPayload fixed{};
+  std::vector<PlacementRecord> records;
+};
+
+// A rule that the process was given, as rules/ writes it.
+struct RuleLine {
+  std::string file;
+  int line = 0;
+  std::string text;
+};
+
 struct Notice {
   std::string text;
   std::int64_t time_ns = 0;
@@ -178,6 +192,9 @@ class TraceFile {
   const std::vector<Notice>& notices() const { return notices_; }
   const std::vector<ChildEndPayload>& child_ends() const { return child_ends_; }
   const std::vector<SuppressionLine>& suppressions() const { return suppressions_; }
+  const std::vector<RuleLine>& rules() const { return rules_; }
+  const std::vector<AttributeWritePayload>& attribute_writes() const { return attribute_writes_; }
+  const std::vector<Placements>& placements() const { return placements_; }  // oldest first
   const std::vector<ThreadTail>& threads() const { return threads_; }
   const std::vector<DeviceCallPayload>& device_calls() const { return device_calls_; }
   const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
@@ -218,6 +235,9 @@ class TraceFile {
   std::vector<Notice> notices_;
   std::vector<ChildEndPayload> child_ends_;
   std::vector<SuppressionLine> suppressions_;
+  std::vector<RuleLine> rules_;
+  std::vector<AttributeWritePayload> attribute_writes_;
+  std::vector<Placements> placements_;
   std::vector<ThreadTail> threads_;
   std::vector<DeviceCallPayload> device_calls_;
   std::vector<DeviceMemoryPayload> device_memory_;

@@ -175,6 +175,12 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
                                      std::string(file_.string(entry.text)), std::string(file_.string(entry.reason))});
       return true;
     }
+    case RecordKind::Rule: {
+      if (payload.size() != sizeof(RulePayload)) return false;
+      const auto rule = read<RulePayload>(payload);
+      file_.rules_.push_back({std::string(file_.string(rule.file)), rule.line, std::string(file_.string(rule.text))});
+      return true;
+    }
     case RecordKind::Rank: {
       if (payload.size() != sizeof(RankPayload)) return false;
       const auto learned = read<RankPayload>(payload);
@@ -191,6 +197,12 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_facts(payload);
     case RecordKind::SourceFile:
       return take_source_file(payload);
+    case RecordKind::AttributeWrite:
+      if (payload.size() != sizeof(AttributeWritePayload)) return false;
+      file_.attribute_writes_.push_back(read<AttributeWritePayload>(payload));
+      return true;
+    case RecordKind::Placements:
+      return take_placements(payload);
     case RecordKind::Traffic:
       return take_traffic(payload);
     case RecordKind::DeviceCall:

@@ -35,6 +35,10 @@ bool known(CopyKind kind) {
   return kind != CopyKind::unknown && kind <= CopyKind::pinned;
 }
 
+bool known(PlaceKind kind) {
+  return kind != PlaceKind::none && kind <= PlaceKind::module;
+}
+
 // Of kinds that a later version may add, and of objects that are not there, nothing is told.
 void make_sound(MeetingFacts& facts) {
   const std::size_t count = facts.objects.size();
@@ -77,6 +81,19 @@ bool TraceFile::Loader::take_source_file(std::span<const std::byte> payload) {
   if (fixed.kept > rest.size() || whole_words(fixed.kept) != rest.size()) return false;
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), fixed.kept);
   file_.source_files_.emplace(fixed.file, SourceFile{fixed.size, fixed.hash, text});
+  return true;
+}
+
+bool TraceFile::Loader::take_placements(std::span<const std::byte> payload) {
+  if (payload.size() < sizeof(PlacementsPayload)) return false;
+  Placements placements;
+  placements.fixed = read<PlacementsPayload>(payload);
+  std::span<const std::byte> rest = payload.subspan(sizeof(PlacementsPayload));
+  if (rest.size() != placements.fixed.count * sizeof(PlacementRecord)) return false;
+  placements.records = take<PlacementRecord>(rest, placements.fixed.count);
+  std::erase_if(placements.records,
+                [](const PlacementRecord& record) { return record.number == 0 || !known(record.kind); });
+  file_.placements_.push_back(std::move(placements));
   return true;
 }
 

@@ -33,6 +33,7 @@ class TraceFile::Loader {
   bool take_meeting(std::span<const std::byte> payload);
   bool take_facts(std::span<const std::byte> payload);
   bool take_source_file(std::span<const std::byte> payload);
+  bool take_placements(std::span<const std::byte> payload);
   bool take_traffic(std::span<const std::byte> payload);
   bool take_device_call(std::span<const std::byte> payload);
   bool take_device_memory(std::span<const std::byte> payload);

@@ -27,6 +27,7 @@
 #include "trace/layout.h"
 #include "trace/mapped_file.h"
 #include "trace/memory_layout.h"
+#include "trace/placement_layout.h"
 #include "trace/step_layout.h"
 
 namespace devsan::trace {
@@ -98,6 +99,10 @@ class Recorder {
   void add_child_end(std::uint32_t pid, std::int32_t status) noexcept;
   void add_suppression(std::string_view file, std::int32_t line, std::string_view text,
                        std::string_view reason) noexcept;
+  void add_rule(std::string_view file, std::int32_t line, std::string_view text) noexcept;
+  void add_attribute_write(const AttributeWritePayload& write) noexcept;
+  // `fixed.count` is taken from the span. Leaves a part of the event section to what the process finds later.
+  void add_placements(const PlacementsPayload& fixed, std::span<const PlacementRecord> records) noexcept;
   // Kept once per line; what is said of a line later is dropped.
   void add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept;
 

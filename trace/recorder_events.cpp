@@ -98,6 +98,17 @@ void Recorder::add_suppression(std::string_view file, std::int32_t line, std::st
              SuppressionPayload{intern_string(file), line, intern_string(text), intern_string(reason)});
 }
 
+void Recorder::add_rule(std::string_view file, std::int32_t line, std::string_view text) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  add_record(base, RecordKind::Rule, RulePayload{intern_string(file), line, intern_string(text), 0});
+}
+
+void Recorder::add_attribute_write(const AttributeWritePayload& write) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base != nullptr) add_record(base, RecordKind::AttributeWrite, write);
+}
+
 void Recorder::add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr || file == StringId::none || line < 0) return;

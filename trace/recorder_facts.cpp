@@ -57,6 +57,20 @@ void Recorder::add_facts(const MeetingPayload* meeting, const FactsPayload& fixe
   publish(place, RecordKind::Facts, {place, size});
 }
 
+void Recorder::add_placements(const PlacementsPayload& fixed, std::span<const PlacementRecord> records) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  records = at_most(records);
+  const std::size_t size = sizeof(PlacementsPayload) + records.size_bytes();
+  std::byte* const place = begin_fact(base, size, kTextsShare);
+  if (place == nullptr) return;
+  PlacementsPayload head = fixed;
+  head.count = static_cast<std::uint16_t>(records.size());
+  std::memcpy(place, &head, sizeof(head));
+  append(place + sizeof(head), records);
+  publish(place, RecordKind::Placements, {place, size});
+}
+
 bool Recorder::wants_source_file(StringId file) noexcept {
   if (file == StringId::none || writable_by_owner() == nullptr) return false;
   const auto key = static_cast<std::uint64_t>(file);

@@ -15,6 +15,7 @@
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/holder_search.h"
 #include "hooks/inprocess/events/operator_table.h"
+#include "hooks/inprocess/events/placements.h"
 #include "hooks/inprocess/events/silence.h"
 #include "hooks/inprocess/events/step_times.h"
 #include "hooks/inprocess/events/stop.h"
@@ -208,6 +209,11 @@ const void* python_after_engine(ThreadState& state, const void* caller) noexcept
   if (const void* thread = python_after_engine(state, caller)) search_holders_now(thread);
 }
 
+// After a backward everything that a step needs was in use. A backward inside of another one is a part of its step.
+[[gnu::cold, gnu::noinline]] void look_where_tensors_are(ThreadState& state, const void* caller) noexcept {
+  if (const void* thread = python_after_engine(state, caller)) look_at_placements(thread);
+}
+
 std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const void* inputs, bool keep_graph,
                                         bool create_graph, bool accumulate_grad, const void* outputs) {
   const BackwardInProgress scope;
@@ -227,6 +233,8 @@ std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const v
   unwinding.left = true;
   if (holders_are_wanted()) [[unlikely]]
     search_holders(scope.state, unwinding.caller);
+  if (placements_are_due()) [[unlikely]]
+    look_where_tensors_are(scope.state, unwinding.caller);
   return gradients;
 }
 

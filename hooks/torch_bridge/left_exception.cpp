@@ -15,6 +15,7 @@
 #include "hooks/inprocess/events/collective_log.h"
 #include "hooks/inprocess/events/device_messages.h"
 #include "hooks/inprocess/events/failure_notes.h"
+#include "hooks/inprocess/events/placements.h"
 #include "hooks/inprocess/interpreter/byte_code.h"
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/exit_call.h"
@@ -187,6 +188,14 @@ void look_at(ThreadState& state, const void* exception, const void* traceback) {
   record_left(state, message, innermost, operands);
 }
 
+void look_at_placements_left_by(const void* traceback) {
+  try {
+    const TracebackFrames frames(traceback);
+    look_at_last_placements(frames.innermost());
+  } catch (const std::exception&) {  // short of memory
+  }
+}
+
 void look_at_exit() {
   ThreadState& state = thread_state();
   if (state.busy || runtime.epoch_page->epoch.load(std::memory_order_relaxed) == 0) return;
@@ -194,6 +203,7 @@ void look_at_exit() {
   const Busy busy(state);
   const void* exception = python.PySys_GetObject("last_value");
   const void* traceback = python.PySys_GetObject("last_traceback");
+  look_at_placements_left_by(traceback);
   if (exception == nullptr || traceback == nullptr || !is_exception(exception)) return;
   try {
     look_at(state, exception, traceback);

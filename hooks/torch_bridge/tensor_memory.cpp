@@ -3,6 +3,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "hooks/inprocess/common/runtime.h"
@@ -52,6 +53,19 @@ bool is_pinned(const c10::TensorImpl* tensor) noexcept {
   } catch (...) {  // no such device any more
     return true;
   }
+}
+
+bool is_empty(const c10::TensorImpl* tensor) noexcept {
+  if (TensorFields::symbolic(tensor)) return false;
+  const auto sizes = TensorFields::sizes(tensor);
+  return std::ranges::find(sizes, 0) != sizes.end();
+}
+
+bool is_pinned_host_memory(const c10::TensorImpl* tensor) noexcept {
+  if (!is_cpu(tensor) || TensorFields::storage(tensor) == nullptr || begin_of(tensor) == nullptr) return false;
+  if (runtime.host->pinned_bytes->load(std::memory_order_relaxed) == 0) return false;
+  if (!devices_are_simulated() && runtime.host->device_calls->captures()) return false;
+  return is_pinned(tensor);
 }
 
 // While a stream is being captured its work is not carried out, and no order can be told from it.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/attribute_writes.h"
 #include "hooks/inprocess/events/collective_log.h"
 #include "hooks/inprocess/events/hang_watch.h"
 #include "hooks/inprocess/events/pending_copies.h"
@@ -35,6 +36,7 @@ void start_thread(ThreadState& state) noexcept {
   state.unhandled = nullptr;
   state.number = nullptr;
   look_for_python();
+  watch_attribute_writes();
   state.main_python = lasting_python_thread();
   state.ring = nullptr;
   state.ring_index = 0;

@@ -5,9 +5,11 @@
 #include <system_error>
 
 #include "report/causes/causes.h"
+#include "report/findings/build_attributes.h"
 #include "report/findings/build_collectives.h"
 #include "report/findings/build_findings.h"
 #include "report/findings/build_growth.h"
+#include "report/findings/build_placements.h"
 #include "report/findings/build_run.h"
 #include "report/findings/build_traffic.h"
 #include "report/findings/runs.h"
@@ -121,8 +123,19 @@ void Collector::add(const trace::TraceFile& trace) {
   if (facts_ != nullptr) facts_->add(trace, findings);
   add_sources(trace, sources_);
   take(std::move(findings));
-  take(build_traffic(trace));
+  rules_.begin_trace(trace);
+  std::vector<Finding> placements = rules_.judge(trace);
+  link_attributes(trace, placements);
+  take(std::move(placements));
+  take(build_attributes(trace));
+  std::vector<Finding> traffic = build_traffic(trace);
+  rules_.judge_traffic(trace, traffic);
+  take(std::move(traffic));
   take(build_growth(trace, report_.run.processes.back()));
+}
+
+void Collector::use_rules(const rules::RulesFile& rules) {
+  rules_.use_instead(rules.rules, {rules.off.begin(), rules.off.end()});
 }
 
 void Collector::take(std::vector<Finding> findings) {
@@ -162,20 +175,24 @@ Report Collector::take() {
   for (Finding& finding : report_.findings) add_causes(finding, codebase);
   for (Finding& finding : report_.suppressed) add_causes(finding, codebase);
   report_.run.suppressions = suppressor_.take();
+  for (Notice& notice : rules_.unused()) report_.run.notices.push_back(std::move(notice));
   summarize_processes(report_.run);
   return std::exchange(report_, {});
 }
 
 Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead, RunsRead runs,
-                    FactsOfRun* facts) {
+                    FactsOfRun* facts, const ReadingAids& aids) {
   Listing listing = list_files(paths, runs);
   Collector collector(instead, facts);
+  if (aids.rules != nullptr) collector.use_rules(*aids.rules);
   for (const fs::path& file : listing.files) {
     const auto opened = trace::TraceFile::open(file);
     if (const auto* damage = std::get_if<trace::Damage>(&opened)) {
       collector.add_damage(file, *damage);
     } else {
-      collector.add(std::get<trace::TraceFile>(opened));
+      const auto& trace = std::get<trace::TraceFile>(opened);
+      if (aids.visit) aids.visit(trace);
+      collector.add(trace);
     }
   }
   Reading reading;

@@ -3,16 +3,19 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "report/findings/build_endings.h"
+#include "report/findings/build_placements.h"
 #include "report/findings/collective_logs.h"
 #include "report/findings/suppress.h"
 #include "report/model/facts.h"
 #include "report/model/finding.h"
 #include "report/model/merge.h"
+#include "rules/rules_file.h"
 #include "trace/reader.h"
 
 namespace devsan::report {
@@ -26,6 +29,8 @@ class Collector {
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }
   Report take();
+  // Rules that count in place of those that the traces bring along.
+  void use_rules(const rules::RulesFile& rules);
   // The files' texts that the traces brought along.
   Sources take_sources() { return std::move(sources_); }
 
@@ -37,6 +42,7 @@ class Collector {
   FindingMerger merger_;
   FindingMerger suppressed_;
   Suppressor suppressor_;
+  RuleBook rules_;
   ChildEnds child_ends_;
   CollectiveLogs collectives_;
   FactsOfRun* facts_;
@@ -52,9 +58,15 @@ struct Reading {
 
 enum class RunsRead { newest, all };
 
+// What else is done with the traces on the way.
+struct ReadingAids {
+  const rules::RulesFile* rules = nullptr;                       // that count in place of those of the traces
+  std::function<void(const trace::TraceFile&)> visit = nullptr;  // is shown each of them
+};
+
 // Reads files, and directories for the `*.devsan` files in them, or in their directories where they have none of their
 // own: of each directory named those of its newest run, or all.
 Reading read_traces(std::span<const std::filesystem::path> paths, const std::vector<SuppressionUse>* instead = nullptr,
-                    RunsRead runs = RunsRead::newest, FactsOfRun* facts = nullptr);
+                    RunsRead runs = RunsRead::newest, FactsOfRun* facts = nullptr, const ReadingAids& aids = {});
 
 }  // namespace devsan::report

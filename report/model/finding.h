@@ -239,6 +239,34 @@ struct Difference {
   std::string there;  // of the others
 };
 
+// What a finding breaks: a rule, or what devsan expects without one.
+struct Expectation {
+  std::string rule;      // its name
+  std::string sentence;  // what it says
+  std::string file;      // of the rule; empty: built in
+  int line = 0;
+  std::string expected;  // "cuda:1"
+  std::string found;     // "cpu pinned"
+  std::uint64_t tensors = 0;
+  std::vector<std::string> names{};  // of some of them
+
+  bool name_differs() const { return rule != sentence && !rule.empty(); }
+};
+
+// Who wrote an attribute of a module.
+struct Writer {
+  Frame frame;
+  std::string when;   // "first", "last"
+  std::string value;  // that was written: a number or a device
+};
+
+// An attribute that a library has overwritten.
+struct Overwriting {
+  std::string type;  // the module's class
+  std::string name;
+  std::vector<Writer> writers{};  // the last one is the library
+};
+
 struct Finding {
   std::string id;  // the same for findings that are equal, in any process and any run
   Kind kind = Kind::device_mismatch;
@@ -258,6 +286,8 @@ struct Finding {
   std::optional<Growth> growth;               // only of memory-growth
   std::optional<LiveMemory> live;             // only of out-of-memory
   std::optional<CollectiveStory> collective;  // only of kinds that are about one
+  std::optional<Expectation> expectation;     // of wrong-placement, and of traffic that a rule forbids
+  std::optional<Overwriting> overwriting;     // of attribute-overwritten, and of a placement that may follow from it
   std::optional<RootCause> root_cause;
   std::vector<RootCause> alternatives;  // where else the change could stand, the best first
   std::optional<Fix> fix;

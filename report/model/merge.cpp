@@ -55,6 +55,14 @@ std::string identity_of(const Finding& finding) {
   }
   // One of several ranks that end in the same line tells why the others did.
   if (finding.last_moments && finding.last_moments->ending.named_by_kernel) hash.text("killed for memory");
+  if (finding.expectation && !finding.traffic) {
+    // Every rank has a device of its own: what kind of one it is tells findings apart.
+    const std::string& found = finding.expectation->found;
+    hash.text(finding.expectation->sentence).text(found.substr(0, found.find(':')));
+  }
+  if (finding.kind == Kind::attribute_overwritten && finding.overwriting) {
+    hash.text(finding.overwriting->type).text(finding.overwriting->name);
+  }
   if (finding.growth && !finding.where) hash.text(finding.growth->device);
   if (finding.traffic && finding.traffic->copy) hash.place(&*finding.traffic->copy);
   return hash.digits();

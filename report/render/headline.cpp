@@ -5,10 +5,12 @@
 #include "report/findings/build_endings.h"
 #include "report/model/operands.h"
 #include "report/text/words.h"
+#include "report/wording/attribute_text.h"
 #include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/host_access_text.h"
 #include "report/wording/live_memory_text.h"
+#include "report/wording/placement_text.h"
 #include "report/wording/traffic_text.h"
 
 namespace devsan::report {
@@ -16,6 +18,8 @@ namespace devsan::report {
 std::string headline(const Finding& finding) {
   const auto devices = devices_of(finding.operands);
   if (finding.traffic) return traffic_headline(finding);
+  if (finding.kind == Kind::wrong_placement && finding.expectation) return placement_headline(finding);
+  if (finding.kind == Kind::attribute_overwritten && finding.overwriting) return overwriting_headline(finding);
   if (finding.last_moments) return ending_text(finding);
   if (finding.growth) return growth_headline(finding);
   if (finding.collective) return collective_headline(finding);

@@ -131,6 +131,25 @@ Json host_access_json(const HostAccess& access) {
   return {{"writes", access.writes}, {"byte", or_null(access.byte)}, {"bytes", or_null(access.bytes)}};
 }
 
+Json expectation_json(const Expectation& expectation) {
+  return {
+      {"rule", expectation.rule},       {"sentence", expectation.sentence}, {"file", text_or_null(expectation.file)},
+      {"line", expectation.line},       {"expected", expectation.expected}, {"found", expectation.found},
+      {"tensors", expectation.tensors}, {"names", expectation.names}};
+}
+
+Json writers_json(const Overwriting& overwriting) {
+  Json json = Json::array();
+  for (const Writer& writer : overwriting.writers) {
+    Json entry = place_json(writer.frame);
+    entry["source"] = text_or_null(writer.frame.source);
+    entry["when"] = writer.when;
+    entry["value"] = text_or_null(writer.value);
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 Json silence_json(const Silence& silence) {
   Json json = {{"by", name_of(silence.by)}};
   if (silence.by == Silence::By::suppression) {
@@ -172,6 +191,11 @@ Json finding_json(const Finding& finding) {
   if (finding.traffic) {
     json["bytes"] = finding.traffic->bytes;
     json["per_step"] = finding.traffic->per_step;
+  }
+  if (finding.expectation) json["expectation"] = expectation_json(*finding.expectation);
+  if (finding.overwriting) {
+    json["attribute"] = finding.overwriting->type + "." + finding.overwriting->name;
+    json["writers"] = writers_json(*finding.overwriting);
   }
   if (finding.host_access) json["host_access"] = host_access_json(*finding.host_access);
   if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);

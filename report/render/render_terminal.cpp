@@ -12,9 +12,11 @@
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
+#include "report/wording/attribute_text.h"
 #include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/live_memory_text.h"
+#include "report/wording/placement_text.h"
 #include "report/wording/traffic_text.h"
 
 namespace devsan::report {
@@ -163,6 +165,8 @@ Lines finding_lines(const Finding& finding, const Style& style) {
   }
   append_section(lines, ending_lines(finding, style));
   if (finding.collective) append_section(lines, collective_lines(*finding.collective, style));
+  append_section(lines, expectation_lines(finding, style));
+  append_section(lines, writer_lines(finding, style));
   append_section(lines, growth_lines(finding, style));
   append_section(lines, live_memory_lines(finding, style));
   append_section(lines, operand_lines(finding, style));

@@ -86,7 +86,7 @@ class Result:
 # names begin so, where what the programs do is tested, not how they begin and end; and of these all but one in so many,
 # which show that what holds for a fork holds for a program that is started.
 FILES_WITH_FORKS = ("test_programs", "test_hooks_", "test_hidden_", "test_control_", "test_memory_", "test_out_of_memory",
-                    "test_report_schema", "test_sim_")
+                    "test_report_schema", "test_rules", "test_expectations", "test_sim_")
 STARTS_AMONG_FORKS = 10
 
 # Options of `devsan run` that a fork can have too, and what they are in DEVSAN_OPTIONS.

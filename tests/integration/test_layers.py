@@ -37,7 +37,7 @@ def test_every_room_stands_in_the_table_of_the_architecture(folder, rooms):
 
 @pytest.mark.parametrize("folder, room, rooms, beside", [
     *(("hooks/inprocess", room, ROOMS, {"trace", "preload"}) for room in ROOMS),
-    *(("report", room, REPORT_ROOMS, {"trace"}) for room in REPORT_ROOMS),
+    *(("report", room, REPORT_ROOMS, {"trace", "rules"}) for room in REPORT_ROOMS),
 ])
 def test_a_room_includes_only_those_below_it(folder, room, rooms, beside):
     allowed = {f"{folder}/{below}" for below in rooms[:rooms.index(room) + 1]} | beside
@@ -56,6 +56,7 @@ def test_what_is_prebuilt_includes_no_header_of_torch():
     ("preload", {"preload", "trace"}),
     ("sim", {"sim", "preload", "trace"}),
     ("doctor", {"preload", "doctor", *(f"doctor/{path.name}" for path in (ROOT / "doctor").iterdir() if path.is_dir())}),
+    ("rules", {"rules", "trace", "doctor"}),
     ("hooks/torch_bridge", {"hooks/torch_bridge", "preload", "trace"} | {f"hooks/inprocess/{room}" for room in ROOMS}),
 ])
 def test_libraries_include_only_what_is_before_them_on_the_path_of_the_data(folder, allowed):

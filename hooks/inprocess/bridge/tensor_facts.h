@@ -31,6 +31,10 @@ const c10::StorageImpl* storage_of(const c10::TensorImpl* tensor) noexcept;
 DeviceKey device_of(const c10::TensorImpl* tensor) noexcept;
 trace::DeviceSlot device_slot_of(const c10::TensorImpl* tensor) noexcept;
 std::size_t dims_of(const c10::TensorImpl* tensor) noexcept;
+// Whether it has no elements. A tensor whose sizes are symbols has some.
+bool is_empty(const c10::TensorImpl* tensor) noexcept;
+// Whether it lies in memory of the host that is certainly pinned. The driver is not asked while it captures a graph.
+bool is_pinned_host_memory(const c10::TensorImpl* tensor) noexcept;
 // Never null: where it has none, the undefined tensor.
 const c10::TensorImpl* gradient_of(const c10::TensorImpl* tensor) noexcept;
 // Whether it was computed by operators that autograd has recorded. With the GIL.

@@ -1,0 +1,216 @@
+#include "hooks/inprocess/events/placements.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "hooks/inprocess/bridge/tensor_facts.h"
+#include "hooks/inprocess/common/busy.h"
+#include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/interpreter/python_api.h"
+#include "hooks/inprocess/provenance/lineage_nodes.h"
+#include "hooks/inprocess/provenance/stack.h"
+#include "hooks/inprocess/snapshot/placement_walk.h"
+#include "trace/clock.h"
+
+namespace devsan::hooks {
+
+namespace {
+
+// From one look to the next, as many times what the last one took. The first ones of a process come as they are due.
+constexpr std::int64_t kLookCostFactor = 200;
+constexpr std::uint32_t kLooksInTurn = 6;
+constexpr std::size_t kPlaceCapacity = 1 << 14;
+constexpr std::size_t kPlaceProbes = 32;
+constexpr std::size_t kMostRecords = 4096;  // of one record
+constexpr std::size_t kKeptHistories = 256;
+
+// What is known of one name.
+struct Known {
+  std::uint64_t key;  // 0: the place is free
+  const void* storage;
+  std::uint32_t number;
+  std::uint32_t changes;
+  trace::DeviceSlot device;
+  std::uint8_t flags;
+};
+
+// A name that goes to and fro is written down so often.
+constexpr std::uint32_t kMostChanges = 8;
+
+class Places final : public PlacedTensorVisitor {
+ public:
+  void look(const void* thread, const void* left, trace::LookedAt when) {
+    if (known_ == nullptr) known_ = std::make_unique<std::array<Known, kPlaceCapacity>>();
+    PlacementWalk walk(*this, names_);
+    walk_ = &walk;
+    when_ = when;
+    seen_ = 0;
+    records_.clear();
+    walk.run(thread, left);
+    write(walk.truncated() || full_);
+    walk_ = nullptr;
+    ++looks_;
+  }
+
+  bool placed(const PlacedTensor& tensor) override {
+    ++seen_;
+    Known* known = find(tensor.key);
+    if (known == nullptr) return true;
+    if (tensor.tensor == nullptr) {
+      if (known->number != 0) return true;
+      known->number = ++names_given_;
+      add(tensor, *known, true);
+      return true;
+    }
+    const trace::DeviceSlot device = device_slot_of(tensor.tensor);
+    const std::uint8_t flags = (tensor.managed ? trace::kPlaceManaged : 0) |
+                               (is_empty(tensor.tensor) ? trace::kPlaceEmpty : 0) |
+                               (dims_of(tensor.tensor) == 0 ? trace::kPlaceScalar : 0) |
+                               (is_trained(tensor.tensor) ? trace::kPlaceTrained : 0);
+    const void* storage = storage_of(tensor.tensor);
+    const bool is_new = known->number == 0;
+    if (!is_new && known->device == device && (known->flags & ~trace::kPlacePinned) == flags) {
+      known->storage = storage;
+      return true;
+    }
+    if (known->changes >= kMostChanges) return true;
+    ++known->changes;
+    if (is_new) known->number = ++names_given_;
+    const bool pinned = is_pinned_host_memory(tensor.tensor);
+    known->device = device;
+    known->storage = storage;
+    known->flags = static_cast<std::uint8_t>(flags | (pinned ? trace::kPlacePinned : 0));
+    add(tensor, *known, is_new);
+    return true;
+  }
+
+  std::uint32_t looks() const noexcept { return looks_; }
+
+  void forget() noexcept {
+    known_.reset();
+    names_.clear();
+    looks_ = 0;
+    names_given_ = 0;
+    kept_ = 0;
+    full_ = false;
+  }
+
+ private:
+  // Null where there is no room for it.
+  Known* find(std::uint64_t key) noexcept {
+    key |= 1;
+    for (std::size_t probe = 0; probe < kPlaceProbes; ++probe) {
+      Known& at = (*known_)[(key + probe) % kPlaceCapacity];
+      if (at.key == 0) at.key = key;
+      if (at.key == key) return &at;
+    }
+    full_ = true;
+    return nullptr;
+  }
+
+  void add(const PlacedTensor& tensor, const Known& known, bool is_new) {
+    trace::Recorder& recorder = *runtime.recorder;
+    trace::PlacementRecord record{};
+    record.number = known.number;
+    if (is_new) {
+      record.owner = recorder.intern_string(walk_->owner_of(tensor));
+      record.leaf = recorder.intern_string(walk_->leaf_of(tensor));
+      record.type = recorder.intern_string(walk_->type_of_owner(tensor));
+    }
+    if (tensor.tensor != nullptr) record.lineage = tensor_history(tensor.tensor);
+    record.kind = tensor.kind;
+    record.device = known.device;
+    record.flags = known.flags;
+    keep_lines(record.lineage);
+    records_.push_back(record);
+    if (records_.size() == kMostRecords) write(false);
+  }
+
+  // Those of tensors that were made alike are the same.
+  void keep_lines(trace::LineageId lineage) noexcept {
+    if (lineage == trace::LineageId::none || kept_ >= kKeptHistories) return;
+    const auto end = histories_.begin() + static_cast<std::ptrdiff_t>(kept_);
+    if (std::find(histories_.begin(), end, lineage) != end) return;
+    histories_[kept_++] = lineage;
+    keep_source_lines(lineage);
+  }
+
+  void write(bool truncated) noexcept {
+    if (records_.empty()) return;
+    trace::PlacementsPayload fixed{};
+    fixed.time_ns = trace::wall_clock_ns();
+    fixed.step = runtime.step.load(std::memory_order_relaxed);
+    fixed.seen = seen_;
+    fixed.when = when_;
+    fixed.truncated = truncated ? 1 : 0;
+    runtime.recorder->add_placements(fixed, records_);
+    records_.clear();
+  }
+
+  std::unique_ptr<std::array<Known, kPlaceCapacity>> known_;
+  RootNames names_;
+  PlacementWalk* walk_ = nullptr;
+  std::vector<trace::PlacementRecord> records_;
+  std::array<trace::LineageId, kKeptHistories> histories_{};
+  std::size_t kept_ = 0;
+  trace::LookedAt when_ = trace::LookedAt::none;
+  std::uint32_t seen_ = 0;
+  std::uint32_t looks_ = 0;
+  std::uint32_t names_given_ = 0;
+  bool full_ = false;
+};
+
+// Never destroyed: threads may look until the very end.
+Places& places() {
+  alignas(Places) static std::byte memory[sizeof(Places)];
+  static Places* const made = new (memory) Places;
+  return *made;
+}
+
+constinit std::atomic<std::int64_t> next_look{0};
+constinit std::atomic<std::uint64_t> epoch{0};
+
+void look(const void* thread, const void* left, trace::LookedAt when) noexcept {
+  const std::int64_t begin = trace::clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t now = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  try {
+    if (epoch.exchange(now, std::memory_order_relaxed) != now) places().forget();
+    places().look(thread, left, when);
+  } catch (const std::exception&) {  // short of memory: nothing is told of this look
+  }
+  const std::int64_t took = trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+  const bool in_turn = places().looks() < kLooksInTurn;
+  next_look.store(in_turn ? 0 : trace::clock_ns(CLOCK_MONOTONIC) + took * kLookCostFactor, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool placements_are_due() noexcept {
+  if (!runtime.host->options.placements) return false;
+  // A forked child has looked at nothing yet.
+  const bool first = epoch.load(std::memory_order_relaxed) != runtime.epoch_page->epoch.load(std::memory_order_relaxed);
+  const std::int64_t next = next_look.load(std::memory_order_relaxed);
+  return first || next == 0 || trace::clock_ns(CLOCK_MONOTONIC) >= next;
+}
+
+void look_at_placements(const void* thread) noexcept {
+  ThreadState& state = thread_state();
+  if (state.busy || !interpreter_lives()) return;
+  const PythonSection section;
+  const Busy busy(state);
+  look(thread, nullptr, trace::LookedAt::backward_end);
+}
+
+void look_at_last_placements(const void* left) noexcept {
+  if (runtime.host->options.placements) {
+    look(python.PyGILState_GetThisThreadState(), left, trace::LookedAt::interpreter_end);
+  }
+}
+
+}  // namespace devsan::hooks

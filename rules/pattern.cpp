@@ -1,0 +1,131 @@
+#include "rules/pattern.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace devsan::rules {
+namespace {
+
+bool begins_component(std::string_view name, std::size_t at) {
+  return at == 0 || name[at - 1] == '.' || (at < name.size() && name[at] == '[');
+}
+
+bool ends_component(std::string_view name, std::size_t at) {
+  return at == name.size() || name[at] == '.' || name[at] == '[';
+}
+
+std::optional<long> number_of(std::string_view text) {
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size() && !text.empty();
+  return whole && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Pattern::Token> Pattern::parse_braces(std::string_view inside, std::size_t at, Error* error) {
+  Token token{Token::What::alternatives, {}, 0, 0, {}};
+  const std::size_t dash = inside.find('-');
+  const auto first = number_of(inside.substr(0, dash));
+  const auto last = dash != inside.npos ? number_of(inside.substr(dash + 1)) : std::nullopt;
+  if (first && last) {
+    if (*first > *last) {
+      *error = {at, "the numbers in braces go from a larger to a smaller one"};
+      return std::nullopt;
+    }
+    token.what = Token::What::number;
+    token.first = *first;
+    token.last = *last;
+    return token;
+  }
+  for (std::size_t begin = 0; begin <= inside.size();) {
+    const std::size_t comma = std::min(inside.find(',', begin), inside.size());
+    token.alternatives.emplace_back(inside.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  const auto empty = [](const std::string& text) { return text.empty(); };
+  if (std::ranges::any_of(token.alternatives, empty)) {
+    *error = {at, "one of the texts in braces is empty"};
+  } else if (token.alternatives.size() > kMaxAlternatives) {
+    *error = {at, "more than " + std::to_string(kMaxAlternatives) + " texts in braces"};
+  } else {
+    return token;
+  }
+  return std::nullopt;
+}
+
+std::optional<Pattern> Pattern::parse(std::string_view text, Error* error) {
+  Pattern pattern;
+  std::size_t braces = 0;
+  if (text.empty() || text.size() > kMaxLength) {
+    *error = {0, text.empty() ? "the pattern is empty" : "the pattern is longer than " + std::to_string(kMaxLength)};
+    return std::nullopt;
+  }
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '*' || c == '?') {
+      const bool doubled = c == '*' && !pattern.tokens_.empty() && pattern.tokens_.back().what == Token::What::any;
+      if (!doubled) pattern.tokens_.push_back({c == '*' ? Token::What::any : Token::What::one, {}, 0, 0, {}});
+    } else if (c == '{') {
+      const std::size_t end = text.find('}', at);
+      const std::size_t inner = text.find('{', at + 1);
+      if (end == text.npos || inner < end || ++braces > kMaxBraces) {
+        *error = {at, end == text.npos ? "a brace is not closed"
+                      : inner < end    ? "braces stand in braces"
+                                       : "more than " + std::to_string(kMaxBraces) + " pairs of braces"};
+        return std::nullopt;
+      }
+      auto token = parse_braces(text.substr(at + 1, end - at - 1), at, error);
+      if (!token) return std::nullopt;
+      pattern.tokens_.push_back(std::move(*token));
+      at = end;
+    } else if (c == '}') {
+      *error = {at, "a brace is closed that was not opened"};
+      return std::nullopt;
+    } else if (!pattern.tokens_.empty() && pattern.tokens_.back().what == Token::What::text) {
+      pattern.tokens_.back().text += c;
+    } else {
+      pattern.tokens_.push_back({Token::What::text, std::string(1, c), 0, 0, {}});
+    }
+  }
+  return pattern;
+}
+
+// Which ends a token can reach from any of the places `from`.
+void Pattern::advance(const Token& token, std::string_view name, const std::vector<char>& from, std::vector<char>& to) {
+  const auto take = [&](std::size_t at, std::string_view text) {
+    if (name.substr(at).starts_with(text)) to[at + text.size()] = 1;
+  };
+  bool open = false;
+  for (std::size_t at = 0; at < from.size(); ++at) {
+    open = open || from[at] != 0;
+    if (token.what == Token::What::any && open) to[at] = 1;
+    if (from[at] == 0) continue;
+    if (token.what == Token::What::text) take(at, token.text);
+    if (token.what == Token::What::one && at < name.size()) to[at + 1] = 1;
+    if (token.what == Token::What::alternatives) {
+      for (const std::string& text : token.alternatives) take(at, text);
+    }
+    if (token.what != Token::What::number) continue;
+    std::size_t end = at;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    const auto value = number_of(name.substr(at, end - at));
+    if (value && *value >= token.first && *value <= token.last) to[end] = 1;
+  }
+}
+
+bool Pattern::matches(std::string_view name) const {
+  std::vector<char> places(name.size() + 1, 0);
+  for (std::size_t at = 0; at < places.size(); ++at) places[at] = begins_component(name, at) ? 1 : 0;
+  for (const Token& token : tokens_) {
+    std::vector<char> next(places.size(), 0);
+    advance(token, name, places, next);
+    places.swap(next);
+  }
+  for (std::size_t at = 0; at < places.size(); ++at) {
+    if (places[at] != 0 && ends_component(name, at)) return true;
+  }
+  return false;
+}
+
+}  // namespace devsan::rules

@@ -1,0 +1,264 @@
+#include "rules/rules_file.h"
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "rules/nearest.h"
+#include "trace/compiled_rules.h"
+
+namespace devsan::rules {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxComplaints = 20;
+constexpr std::size_t kMaxIncludes = 32;
+
+// Which key of a rule says for whom and when it holds.
+struct SpanKey {
+  std::string_view name;
+  Spans Rule::*member;
+};
+constexpr std::array<SpanKey, 4> kSpanKeys = {{{"ranks", &Rule::ranks},
+                                               {"local_ranks", &Rule::local_ranks},
+                                               {"world_size", &Rule::world_sizes},
+                                               {"steps", &Rule::steps}}};
+
+// Where the text of a string begins: behind its quote, or its three quotes and a line's end.
+int column_of(const toml::node& node, std::string_view source, std::size_t offset) {
+  const auto begin = node.source().begin;
+  std::size_t at = 0;
+  for (toml::source_index line = 1; line < begin.line && at != source.npos; ++line) {
+    at = source.find('\n', at);
+    if (at != source.npos) ++at;
+  }
+  const std::size_t quote = at == source.npos ? at : at + begin.column - 1;
+  const bool one_line =
+      quote < source.size() && !source.substr(quote).starts_with("\"\"\"") && !source.substr(quote).starts_with("'''");
+  return static_cast<int>(begin.column + (one_line ? 1 + offset : 0));
+}
+
+class Reader {
+ public:
+  RulesFile run(const fs::path& path) {
+    read(path, path.string());
+    return std::move(file_);
+  }
+
+ private:
+  struct Source {
+    std::string name;
+    std::string text;
+    fs::path folder;
+  };
+
+  void complain(const Source& source, const toml::source_region& region, std::string text) {
+    complain(source, static_cast<int>(region.begin.line), static_cast<int>(region.begin.column), std::move(text));
+  }
+  void complain(const Source& source, int line, int column, std::string text) {
+    if (file_.complaints.size() < kMaxComplaints) {
+      file_.complaints.push_back({source.name, line, column, std::move(text)});
+    }
+  }
+
+  void read(const fs::path& path, const std::string& name) {
+    Source source{name, {}, path.parent_path()};
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(path, error);
+    if (std::ranges::find(open_, whole) != open_.end()) return complain(source, 0, 0, "includes itself");
+    if (++includes_ > kMaxIncludes) return complain(source, 0, 0, "more files are included than devsan reads");
+    if (!load(path, source)) return;
+    open_.push_back(whole);
+    try {
+      const toml::table table = toml::parse(source.text, source.name);
+      take_table(source, table);
+    } catch (const toml::parse_error& wrong) {
+      complain(source, wrong.source(), std::string(wrong.description()));
+    }
+    open_.pop_back();
+  }
+
+  bool load(const fs::path& path, Source& source) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) {
+      complain(source, 0, 0, error || !fs::exists(path) ? "no such file" : "is not a regular file");
+      return false;
+    }
+    std::ifstream in(path, std::ios::binary);
+    std::string text(kMaxRulesBytes + 1, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (in.bad() || !in.is_open()) {
+      complain(source, 0, 0, std::strerror(errno));
+    } else if (text.size() > kMaxRulesBytes) {
+      complain(source, 0, 0, "is larger than " + std::to_string(kMaxRulesBytes >> 10) + " KiB");
+    } else {
+      source.text = std::move(text);
+      return true;
+    }
+    return false;
+  }
+
+  void take_table(const Source& source, const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      const std::string_view name = key.str();
+      if (name == "include") {
+        for_each_string(source, node, [&](const toml::node& at, const std::string& text) {
+          const std::size_t before = file_.complaints.size();
+          read(source.folder / text, (source.folder / text).string());
+          if (file_.complaints.size() > before && file_.complaints.back().line == 0) {
+            file_.complaints.back() = {source.name, static_cast<int>(at.source().begin.line),
+                                       static_cast<int>(at.source().begin.column),
+                                       text + ": " + file_.complaints.back().text};
+          }
+        });
+      } else if (name == "expect") {
+        for_each_string(source, node,
+                        [&](const toml::node& at, const std::string& text) { add_rule(source, at, text, Rule{}); });
+      } else if (name == "off") {
+        for_each_string(source, node,
+                        [&](const toml::node& at, const std::string& text) { take_off(source, at, text); });
+      } else if (name == "rule") {
+        take_rules(source, node);
+      } else {
+        unknown(source, key, {"include", "expect", "off", "rule"});
+      }
+    }
+  }
+
+  void unknown(const Source& source, const toml::key& key, const std::vector<std::string>& known) {
+    std::string list;
+    for (const std::string& word : known) list += (list.empty() ? "" : ", ") + word;
+    complain(source, key.source(),
+             "unknown key '" + std::string(key.str().substr(0, 60)) + "'" + did_you_mean(key.str(), known) +
+                 "; known keys: " + list);
+  }
+
+  template <class Visit>
+  void for_each_string(const Source& source, const toml::node& node, Visit visit) {
+    if (const auto text = node.value<std::string>(); text && node.is_string()) return visit(node, *text);
+    const toml::array* all = node.as_array();
+    if (all == nullptr) return complain(source, node.source(), "a text, or a list of texts, is expected here");
+    for (const toml::node& one : *all) {
+      if (one.is_string()) {
+        visit(one, *one.value<std::string>());
+      } else {
+        complain(source, one.source(), "a text is expected here");
+      }
+    }
+  }
+
+  void take_off(const Source& source, const toml::node& node, const std::string& name) {
+    const std::vector<std::string> known = expectations();
+    if (std::ranges::find(known, name) == known.end() && name != "all") {
+      return complain(source, node.source(),
+                      "no built-in expectation has the name '" + name.substr(0, 60) + "'" + did_you_mean(name, known));
+    }
+    file_.off.push_back(name);
+  }
+
+  void take_rules(const Source& source, const toml::node& node) {
+    const toml::array* all = node.as_array();
+    if (all == nullptr) {
+      return complain(source, node.source(), "rules are written as [[rule]], with two brackets on each side");
+    }
+    for (const toml::node& one : *all) {
+      if (const toml::table* table = one.as_table()) {
+        take_rule(source, *table);
+      } else {
+        complain(source, one.source(), "a rule is a table: write [[rule]]");
+      }
+    }
+  }
+
+  void take_rule(const Source& source, const toml::table& table) {
+    Rule rule;
+    const toml::node* sentence = nullptr;
+    for (const auto& [key, node] : table) {
+      const std::string_view name = key.str();
+      const auto span = std::ranges::find(kSpanKeys, name, &SpanKey::name);
+      if (span != kSpanKeys.end()) {
+        take_spans(source, node, rule.*span->member);
+      } else if (name == "name" && node.is_string()) {
+        rule.name = *node.value<std::string>();
+      } else if (name == "expect") {
+        sentence = &node;
+      } else if (name == "name") {
+        complain(source, node.source(), "a text is expected here");
+      } else {
+        unknown(source, key, {"name", "expect", "ranks", "local_ranks", "world_size", "steps"});
+      }
+    }
+    if (sentence == nullptr) return complain(source, table.source(), "this rule expects nothing: it has no 'expect'");
+    for_each_string(source, *sentence,
+                    [&](const toml::node& at, const std::string& text) { add_rule(source, at, text, rule); });
+  }
+
+  // 3, "0-3", "10-", [0, "2-3"]
+  void take_spans(const Source& source, const toml::node& node, Spans& spans) {
+    if (const toml::array* all = node.as_array()) {
+      for (const toml::node& one : *all) {
+        if (one.is_array()) return complain(source, one.source(), "a number or a range is expected here");
+        take_spans(source, one, spans);
+      }
+      return;
+    }
+    std::optional<Spans> found;
+    if (const auto number = node.value_exact<std::int64_t>(); number && *number >= 0) {
+      found = Spans{{*number, *number}};
+    } else if (node.is_string()) {
+      found = parse_spans(*node.value<std::string>());
+    }
+    if (!found) return complain(source, node.source(), "a number, or a range such as \"0-3\" or \"10-\", is expected");
+    spans.insert(spans.end(), found->begin(), found->end());
+  }
+
+  void add_rule(const Source& source, const toml::node& at, const std::string& sentence, Rule rule) {
+    rule.file = source.name;
+    rule.line = static_cast<int>(at.source().begin.line);
+    if (const auto error = parse_sentence(sentence, rule)) {
+      return complain(source, rule.line, column_of(at, source.text, error->at), error->text);
+    }
+    if (file_.rules.size() == kMaxRules) {
+      return complain(source, at.source(), "more than " + std::to_string(kMaxRules) + " rules");
+    }
+    file_.rules.push_back(std::move(rule));
+  }
+
+  RulesFile file_;
+  std::vector<fs::path> open_;
+  std::size_t includes_ = 0;
+};
+
+}  // namespace
+
+std::string Complaint::sentence() const {
+  const std::string place = line > 0 ? ":" + std::to_string(line) + ":" + std::to_string(column) : std::string();
+  return file + place + ": " + text;
+}
+
+RulesFile read_rules(const fs::path& path) {
+  return Reader().run(path);
+}
+
+std::vector<std::string> expectations() {
+  return {
+#define DEVSAN_EXPECTATION(name, meaning) name,
+#include "rules/expectations.def"
+#undef DEVSAN_EXPECTATION
+  };
+}
+
+std::string compiled(const RulesFile& file, const fs::path& path) {
+  std::string text = std::string(trace::kCompiledRulesMark) + path.string() + '\n';
+  for (const std::string& name : file.off) text += "0\t" + compiled_off(name) + '\n';
+  for (const Rule& rule : file.rules) text += std::to_string(rule.line) + '\t' + compiled_line(rule) + '\n';
+  return text;
+}
+
+}  // namespace devsan::rules

@@ -1,0 +1,152 @@
+"""What devsan expects without a rule: what breaks it, what switches it off, and what must not be taken for it."""
+
+import pytest
+
+
+def misplaced(run):
+    return [f for f in run.findings if f["kind"] == "wrong-placement"]
+
+
+# A layer gets a parameter after it was moved, which no operator takes before the step is over.
+LEFT_BEHIND = """
+    import torch
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(4, 4))
+
+        def forward(self, x):
+            return x @ self.weight
+
+    layer = Scaled().cuda()
+    layer.scale = torch.nn.Parameter(torch.ones(4))
+    layer(torch.ones(2, 4, device="cuda")).sum().backward()
+"""
+
+
+def test_a_parameter_that_stayed_where_its_module_was_moved_from(run_python):
+    [finding] = misplaced(run_python(LEFT_BEHIND, sim=1))
+    expectation = finding["expectation"]
+    assert (expectation["rule"], expectation["file"]) == ("module-on-one-device", None)
+    assert (expectation["expected"], expectation["found"]) == ("cuda:0", "cpu")
+    assert expectation["names"] == ["layer.scale"]
+    assert "torch.ones(4)" in finding["where"]["source"]
+
+
+@pytest.mark.parametrize("off", ["module-on-one-device", "all"])
+def test_an_expectation_is_switched_off_by_its_name(run_python, off):
+    assert misplaced(run_python(LEFT_BEHIND, sim=1, preload=True, options=[f"expect_not={off}"])) == []
+
+
+def test_a_file_of_rules_switches_an_expectation_off(run_python, tmp_path):
+    (tmp_path / "rules.toml").write_text('off = "module-on-one-device"')
+    assert misplaced(run_python(LEFT_BEHIND, sim=1, options=["--rules", tmp_path / "rules.toml"])) == []
+
+
+def test_another_name_switches_nothing_off(run_python):
+    run = run_python(LEFT_BEHIND, sim=1, preload=True, options=["expect_not=average-beside-model"])
+    assert len(misplaced(run)) == 1
+
+
+STATE = """
+    import torch
+
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(4))).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(3):
+        model(torch.ones(2, 4, device="cuda")).sum().backward()
+        for parameter in {moved}:
+            for state in optimizer.state[parameter].values():
+                state.data = state.data.cuda()
+        optimizer.step()
+        for parameter in {moved}:
+            for state in optimizer.state[parameter].values():
+                state.data = state.data.cpu()
+"""
+
+
+def state(moved):
+    return STATE.format(moved=moved)
+
+
+def test_state_that_went_astray_from_that_of_others(run_python):
+    findings = misplaced(run_python(state("[model[2].weight]"), sim=1))
+    names = [name for f in findings for name in f["expectation"]["names"]]
+    assert sorted(names) == ["exp_avg of model.2.weight", "exp_avg_sq of model.2.weight"]
+    assert {f["expectation"]["rule"] for f in findings} == {"state-beside-parameter"}
+
+
+def test_an_optimizer_that_keeps_all_its_state_on_the_host_is_offloaded(run_python):
+    assert misplaced(run_python(state("model.parameters()"), sim=1)) == []
+
+
+AVERAGE = """
+    import torch
+    from torch.optim.swa_utils import AveragedModel
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    {before}
+    model.cuda()
+    {behind}
+    for step in range(2):
+        model(torch.ones(2, 4, device="cuda")).sum().backward()
+"""
+
+
+def test_an_average_that_was_copied_before_the_model_moved(run_python):
+    findings = misplaced(run_python(AVERAGE.format(before="average = AveragedModel(model)", behind="pass"), sim=1))
+    assert findings and {f["expectation"]["rule"] for f in findings} == {"average-beside-model"}
+    assert findings[0]["expectation"]["expected"] == "cuda:0"
+
+
+@pytest.mark.parametrize("before, behind", [
+    ("pass", "average = AveragedModel(model)"),  # copied where the model is
+    ("pass", "average = AveragedModel(model, device='cpu')"),  # put on the host by a line
+    ("average = AveragedModel(model)", "average.cuda()"),  # brought along
+])
+def test_an_average_that_is_where_a_line_put_it(run_python, before, behind):
+    assert misplaced(run_python(AVERAGE.format(before=before, behind=behind), sim=1)) == []
+
+
+@pytest.mark.parametrize("program", [
+    # parts of a model on two devices, each layer whole
+    """
+    import torch
+    a, b = torch.nn.Linear(4, 4).cuda(0), torch.nn.Linear(4, 4).cuda(1)
+    for _ in range(3):
+        b(a(torch.ones(2, 4, device="cuda:0")).cuda(1)).sum().backward()
+    """,
+    # parameters in a list, one for each device
+    """
+    import torch
+    weights = torch.nn.ParameterList([torch.ones(2, device="cuda:0"), torch.ones(2, device="cuda:1"), torch.ones(2)])
+    for _ in range(3):
+        sum(weight.sum().cpu() for weight in weights).backward()
+    """,
+    # weights that live on the host, and visit the device in the forward
+    """
+    import torch
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    for _ in range(3):
+        hidden = torch.ones(2, 4, device="cuda")
+        for layer in model:
+            layer.cuda()
+            hidden = layer(hidden)
+        hidden.sum().backward()
+        model.cpu()
+    """,
+    # FSDP's way: the parameters are views of one flat tensor
+    """
+    import torch
+    layer = torch.nn.Linear(4, 4).cuda()
+    flat = torch.cat([layer.weight.detach().flatten(), layer.bias.detach()])
+    layer.weight.data, layer.bias.data = flat[:16].view(4, 4), flat[16:]
+    for _ in range(3):
+        layer(torch.ones(2, 4, device="cuda")).sum().backward()
+    """,
+], ids=["pipeline", "list", "offloaded", "flat"])
+def test_placements_that_are_meant_are_no_finding(run_python, program):
+    run = run_python(program, sim=2)
+    assert run.status == 0, run.stderr
+    assert misplaced(run) == []
