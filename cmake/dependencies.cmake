@@ -80,7 +80,7 @@ set_target_properties(devsan_tree_sitter PROPERTIES C_STANDARD 11 UNITY_BUILD OF
 
 # devsan_yaml: libyaml, linked statically, so that the program needs no library of that name. Its archive needs nothing of
 # glibc that a glibc of 2018 lacks. Where none is installed, the same release (0.2.5) is fetched and compiled.
-find_library(DEVSAN_YAML_ARCHIVE NAMES libyaml.a)
+find_library(DEVSAN_YAML_ARCHIVE NAMES libyaml.a PATH_SUFFIXES x86_64-linux-gnu) # where another compiler does not look
 find_path(DEVSAN_YAML_INCLUDE_DIR yaml.h HINTS ${DEVSAN_HEADERS})
 if(DEVSAN_YAML_ARCHIVE AND DEVSAN_YAML_INCLUDE_DIR)
   add_library(devsan_yaml INTERFACE)

@@ -1,27 +1,15 @@
 #include "launch/doctor_command.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iostream>
 #include <map>
 
 #include "doctor/render_json.h"
 #include "launch/doctor_terminal.h"
-#include "launch/messages.h"
+#include "report/command_output.h"
 
 namespace devsan::launch {
 namespace {
-
-report::Style style_of(report::Colour colour) {
-  report::Style style = report::style_for(STDOUT_FILENO);
-  if (colour != report::Colour::automatic) style.colour = colour == report::Colour::always;
-  return style;
-}
 
 // "7e9", "7000000000", "7B" and "350M" as a count.
 std::string as_count(std::string text) {
@@ -39,21 +27,6 @@ std::string as_count(std::string text) {
     throw CLI::ValidationError("", "'" + text + "' is not a number such as 7B, 350M or 7000000000");
   }
   return std::to_string(static_cast<std::uint64_t>(value * factor));
-}
-
-bool write_out(const std::string& text, const std::string& file) {
-  errno = 0;
-  if (file.empty() || file == "-") {
-    std::cout << text << std::flush;
-    if (std::cout) return true;
-    say(std::string("cannot write the report: ") + std::strerror(errno));
-    return false;
-  }
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << text << std::flush;
-  if (out) return true;
-  say("cannot write " + file + ": " + std::strerror(errno));
-  return false;
 }
 
 }  // namespace
@@ -80,13 +53,7 @@ void add_doctor_options(CLI::App& command, DoctorRequest& request) {
       ->option_text("PY");
   auto* json = command.add_option("--json", flags.json_file, "print the result as JSON, or write it to FILE");
   json->expected(0, 1)->type_name("[FILE]");
-  const std::map<std::string, report::Colour> colours = {
-      {"auto", report::Colour::automatic}, {"always", report::Colour::always}, {"never", report::Colour::never}};
-  command
-      .add_option("--color", request.colour,
-                  "when to use color: auto, always or never (auto: on a terminal, unless NO_COLOR is set)")
-      ->transform(CLI::CheckedTransformer(colours))
-      ->option_text("WHEN");
+  report::add_colour_option(command, request.colour);
   command.footer("The exit status is 1 if there is an error, and 0 if there are warnings at most.");
   command.parse_complete_callback([&request, json] { request.json = json->count() > 0; });
 }
@@ -95,8 +62,8 @@ int doctor_command(const DoctorRequest& request, const std::string& version) {
   const doctor::Facts facts = gather_facts(request.flags);
   const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
   const std::string text = request.json ? doctor::render_json(facts, diagnosis, version)
-                                        : render_diagnosis(diagnosis, style_of(request.colour));
-  if (!write_out(text, request.json ? request.flags.json_file : "")) return 1;
+                                        : render_diagnosis(diagnosis, report::style_of(request.colour));
+  if (!report::write_out(text, request.json ? request.flags.json_file : "")) return 1;
   return diagnosis.count(doctor::Level::error) > 0 ? 1 : 0;
 }
 

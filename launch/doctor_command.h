@@ -1,11 +1,10 @@
 // `devsan doctor`
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "launch/doctor_facts.h"
-#include "report/view_command.h"
+#include "report/command_output.h"
 
 namespace CLI {
 class App;
