@@ -62,7 +62,8 @@ void check_shared_memory(const Facts& facts, Diagnosis& diagnosis) {
   const std::string found = "/dev/shm holds " + gibibytes(static_cast<double>(*size)) + ".";
   if (*size <= 64 * kMebi) {
     diagnosis.add(
-        {Check::shared_memory, Level::error, found + " That is Docker's default.",
+        {Check::shared_memory, trains_on_several(facts) ? Level::error : Level::warning,
+         found + " That is Docker's default.",
          "NCCL between GPUs of a machine and DataLoader workers put their buffers there: they fail with "
          "\"unhandled system error\", \"No space left on device\" or a bus error.",
          "Start the container with `--shm-size=16g` or `--ipc=host`; in Kubernetes mount an emptyDir of medium "

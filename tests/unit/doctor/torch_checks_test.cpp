@@ -95,7 +95,9 @@ TEST_CASE("small limits are told") {
   Facts facts = sample_facts();
   CHECK(worst(check_limits, facts) == Level::ok);
   facts.machine.shared_memory = std::uint64_t{64} << 20;
-  CHECK(says(run_check(check_limits, facts), Level::error, "--shm-size"));
+  CHECK(says(run_check(check_limits, facts), Level::error, "--shm-size"));  // two GPUs
+  facts.driver.visible.pop_back();
+  CHECK(says(run_check(check_limits, facts), Level::warning, "--shm-size"));
   facts = sample_facts();
   facts.machine.locked_memory = Limit{false, 8 << 20};
   CHECK(says(run_check(check_limits, facts), Level::warning, "memlock=-1"));
