@@ -30,7 +30,7 @@ bool is_option(std::string_view word, std::string_view name) {
 }
 
 // What the first of these options that is there says.
-std::optional<std::string> value_of(Words options, OptionNames names) {
+std::optional<std::string> value_of_any(Words options, OptionNames names) {
   for (const std::string_view name : names) {
     if (const std::optional<std::string> value = value_of(options, name)) return value;
   }
@@ -94,9 +94,9 @@ std::optional<int> devices_of_include(const std::string& include) {
 }
 
 JobShape shape_of_deepspeed(Words options) {
-  JobShape shape{"deepspeed", whole_number(value_of(options, {"--num-gpus", "--num-accelerators"})), 1};
+  JobShape shape{"deepspeed", whole_number(value_of_any(options, {"--num-gpus", "--num-accelerators"})), 1};
   shape.nodes = std::max(whole_number(value_of(options, "--num-nodes")).value_or(1), 1);
-  const std::optional<std::string> include = value_of(options, {"--include", "-i"});
+  const std::optional<std::string> include = value_of_any(options, {"--include", "-i"});
   if (!shape.processes && include) shape.processes = devices_of_include(*include);
   return shape;
 }
@@ -167,9 +167,9 @@ JobShape job_shape(const std::vector<std::string>& command, const Variables& var
   if (launch.launcher == "torchrun") return shape_of_torchrun(launch.options, variables);
   if (launch.launcher == "deepspeed") return shape_of_deepspeed(launch.options);
   if (launch.launcher == "accelerate") return shape_of_accelerate(launch.options, variables);
-  if (launch.launcher == "mpirun") return {"mpirun", whole_number(value_of(launch.options, {"-n", "-np", "--np"})), 1};
+  if (launch.launcher == "mpirun") return {"mpirun", whole_number(value_of_any(launch.options, {"-n", "-np", "--np"})), 1};
   if (launch.launcher == "srun") {
-    return {"srun", whole_number(value_of(launch.options, {"--ntasks-per-node", "--ntasks", "-n"})), 1};
+    return {"srun", whole_number(value_of_any(launch.options, {"--ntasks-per-node", "--ntasks", "-n"})), 1};
   }
   return {};
 }
