@@ -14,6 +14,7 @@
 #include "report/program/literals.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
+#include "report/slice/torch_names.h"
 
 namespace devsan::report::fixes {
 
