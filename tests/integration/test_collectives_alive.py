@@ -162,3 +162,28 @@ def test_without_the_option_the_process_has_no_thread_of_devsan(run_python):
         assert not [name for name in names if "devsan" in name], names
     """)
     assert collectives_of(run)
+
+
+def test_rank_0_says_which_rank_failed_before_it_and_the_files_are_private(run_python):
+    run = run_python("""
+        import os, subprocess, sys, tempfile, torch
+        import torch.distributed as dist
+        if len(sys.argv) == 1:
+            store = tempfile.mktemp()
+            children = [subprocess.Popen([sys.executable, __file__, str(rank), store]) for rank in range(2)]
+            sys.exit(max(child.wait() for child in children))
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+        dist.all_reduce(torch.ones(4))
+        if rank == 1:
+            raise ValueError("no more data")
+        dist.all_reduce(torch.ones(4))
+    """, start=True)
+    assert run.status == 1
+    told = [line for line in run.stderr.splitlines() if line.startswith("devsan: rank 1 failed first")]
+    assert len(told) == 1 and "it raised ValueError: no more data (" in told[0] and "before this rank" in told[0]
+    notes = sorted(run.out.glob("failed.rank*"))
+    assert [note.name.split(".")[1] for note in notes] == ["rank0", "rank1"]
+    assert {note.stat().st_mode & 0o777 for note in notes} == {0o600}
+    first = run.report["run"]["first_failure"]
+    assert (first["rank"], first["what"]) == (1, "raised ValueError: no more data")
