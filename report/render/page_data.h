@@ -20,7 +20,7 @@ Json page_operators(const Run& run);
 // The curves of memory, as columns, and what lines kept at their peaks. Of a run with many processes only some of their points, so that a page stays small.
 Json page_memory(const Run& run);
 
-// When steps and their phases were, in the same way.
+// When steps and their phases were, in the same way, and when processes waited in collectives.
 Json page_timeline(const Run& run);
 
 }  // namespace devsan::report

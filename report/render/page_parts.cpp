@@ -20,6 +20,7 @@ constexpr std::size_t kOperatorsShown = 64'000;
 constexpr std::size_t kLeastOperatorsShown = 8;
 constexpr std::size_t kStepsShown = 60'000;
 constexpr std::size_t kLeastStepsShown = 32;
+constexpr std::size_t kMostWaits = 64;  // of a process
 
 class TextNumbers {
  public:
@@ -119,6 +120,22 @@ Json step_columns(const StepTimes& times, std::size_t room, const Run& run) {
           {"rest", microseconds(&Step::rest_ns)}};
 }
 
+// When a thread waited for one of the last collectives, or the process was in one that did not end: to the end of the
+// run.
+Json wait_columns(const Process& process, const Run& run, TextNumbers& texts) {
+  Json json = {{"begin", Json::array()}, {"length", Json::array()}, {"name", Json::array()}};
+  for (const CollectiveCall& call : process.last_collectives) {
+    const bool ended = call.finished_ns > 0 || !call.end_told;
+    const std::int64_t begin = call.wait_ns > 0 || ended ? call.wait_ns : call.entered_ns;
+    const std::int64_t end = ended ? call.finished_ns : run.last_ns;
+    if (begin <= 0 || end <= begin || json["begin"].size() == kMostWaits) continue;
+    json["begin"].push_back((begin - run.start_ns) / 1'000);
+    json["length"].push_back((end - begin) / 1'000);
+    json["name"].push_back(texts.number_of(call.name));
+  }
+  return json["begin"].empty() ? Json(nullptr) : json;
+}
+
 }  // namespace
 
 Json page_operators(const Run& run) {
@@ -155,9 +172,14 @@ Json page_timeline(const Run& run) {
   const auto has_steps = [](const Process& process) { return !process.step_times.steps.empty(); };
   const auto count = static_cast<std::size_t>(std::ranges::count_if(run.processes, has_steps));
   const std::size_t room = std::max(kLeastStepsShown, kStepsShown / std::max<std::size_t>(count, 1));
+  TextNumbers texts;
   Json processes = Json::array();
-  for (const Process& process : run.processes) processes.push_back(step_columns(process.step_times, room, run));
-  return {{"processes", std::move(processes)}};
+  Json waits = Json::array();
+  for (const Process& process : run.processes) {
+    processes.push_back(step_columns(process.step_times, room, run));
+    waits.push_back(wait_columns(process, run, texts));
+  }
+  return {{"texts", texts.list()}, {"processes", std::move(processes)}, {"waits", std::move(waits)}};
 }
 
 }  // namespace devsan::report

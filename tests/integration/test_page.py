@@ -1,13 +1,14 @@
 """The page of `devsan view --html`, of real runs, in a real browser."""
 
 import json
+import os
 import re
 import subprocess
 
 import pytest
 
 from browser import browser, visit
-from harness import ROOT, Runner, need_simulated_devices
+from harness import LEAKING, ROOT, Runner, need_simulated_devices
 
 VIEWS = ["", "#view=timeline", "#view=memory", "#view=operators", "#view=run"]
 DATA = re.compile(r'<script type="application/json" data-part.*?</script>\n', re.S)
@@ -319,6 +320,30 @@ def test_the_last_operators_and_the_run_are_there(run, chromium):
         assert result.report["run"]["versions"]["torch"] in text
         assert result.report["run"]["command"] in text
         assert "All traces were read whole" in text
+
+
+WORKER = ROOT / "tests/integration/collective_programs/worker.py"
+
+
+def test_of_several_ranks_it_says_who_failed_first_and_where_the_others_waited(pages, chromium, tmp_path):
+    env = {key: value for key, value in os.environ.items() if key not in LEAKING}
+    command = [pages.devsan, "run", "--out", tmp_path / "out", "--", pages.run.python, "-m", "torch.distributed.run",
+               "--standalone", "--nproc-per-node=3", WORKER, "raised", "cpu"]
+    subprocess.run(command, env={**env, "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True, check=False, timeout=300)
+    file = tmp_path / "report.html"
+    done = subprocess.run([pages.devsan, "view", tmp_path / "out", "--html", file, "--json"], capture_output=True, text=True,
+                          check=True, timeout=60)
+    first = json.loads(done.stdout)["run"]["first_failure"]
+    with visit(chromium, file) as visited:
+        told = visited.page.locator("section.first")
+        assert f"Rank {first['rank']} failed first" in told.inner_text()
+        told.get_by_text("What the other ranks waited in").click()
+        rows = told.locator("table.data tbody tr").all_inner_texts()
+        waiting = [turn["rank"] for turn in first["waiting"]["per_rank"] if turn["state"] == "waiting"]
+        assert waiting and [int(row.split()[0]) for row in rows if "waits in it" in row] == waiting
+    with visit(chromium, file, "#view=timeline") as visited:
+        visited.page.get_by_text("The steps in numbers").click()
+        assert first["waiting"]["name"] in visited.text("table.data")
 
 
 def timeline(file):

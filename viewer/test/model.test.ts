@@ -10,7 +10,7 @@ import { pathOf, pathText } from "../src/model/history";
 import { lastOperators } from "../src/model/operators";
 import { parseRanks } from "../src/model/ranks";
 import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
-import { eachPhase, moved, summaryOf, zoomed, type Steps } from "../src/model/timeline";
+import { eachPhase, extentOf, moved, summaryOf, waitSummaryOf, zoomed, type Steps } from "../src/model/timeline";
 import { finding, lineage, operand, report } from "./samples";
 
 const text = (pieces: { text: string }[]) => pieces.map((piece) => piece.text).join("");
@@ -181,6 +181,12 @@ describe("timeline", () => {
 
   test("shares are of the time of all steps", () => {
     expect(summaryOf(steps)).toMatchObject({ median: 4, shares: { backward: 0.5, forward: 0.25 } });
+  });
+
+  test("a wait in a collective is within the extent, and the longest is named", () => {
+    const waits = { begin: [2e6, 30e6], length: [1e6, 9e6], name: [0, 1] };
+    expect(extentOf({ texts: [], processes: [steps], waits: [waits] })).toEqual({ from: 0, to: 39 });
+    expect(waitSummaryOf(waits, ["broadcast", "all_reduce"])).toEqual({ count: 2, longest: 9, name: "all_reduce" });
   });
 
   test("zooming and moving stay within the whole", () => {

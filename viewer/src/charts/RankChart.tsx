@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { processName } from "../model/memory";
 import type { Process } from "../model/report";
-import { eachPhase, moved, PHASES, zoomed, type Span, type Steps } from "../model/timeline";
+import { eachPhase, eachWait, moved, PHASES, zoomed, type Span, type Steps, type Waits } from "../model/timeline";
 import { momentText } from "../model/format";
 import { color } from "./colors";
 import { LEFT as NAMES } from "./MemoryChart";
@@ -10,6 +10,7 @@ export interface Row {
   index: number; // of the process
   process: Process;
   steps: Steps;
+  waits: Waits | null;
   failed: number | null; // seconds since the run began
 }
 
@@ -54,7 +55,7 @@ function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Pro
   const gap = size > 5 ? 2 : 0;
   const scale = width / (span.to - span.from);
   const colors = Object.fromEntries(PHASES.map((phase) => [phase, color(`phase-${phase}`)]));
-  const [ink, strong, error] = [color("faint"), color("ink"), color("error")];
+  const [ink, strong, error, waiting] = [color("faint"), color("ink"), color("error"), color("phase-collective")];
   const every = Math.max(1, Math.ceil(14 / size));
   context.textAlign = "right";
   context.font = "11px system-ui, sans-serif";
@@ -66,6 +67,14 @@ function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Pro
       context.fillStyle = colors[phase] ?? ink;
       context.fillRect(NAMES + left, y + gap / 2, Math.max(0.4, right - left), size - gap);
     });
+    if (row.waits) {
+      context.fillStyle = waiting;
+      eachWait(row.waits, span, (from, to) => {
+        const left = Math.max(0, (from - span.from) * scale);
+        const right = Math.min(width, (to - span.from) * scale);
+        context.fillRect(NAMES + left, y + size * 0.55, Math.max(1, right - left), Math.max(1, size * 0.45 - gap / 2));
+      });
+    }
     if (row.failed !== null && row.failed >= span.from && row.failed <= span.to) {
       context.fillStyle = error;
       context.fillRect(NAMES + (row.failed - span.from) * scale - 1, y, 3, size);

@@ -1,12 +1,15 @@
 // What failed first: as the ranks told each other, else the error with the earliest time.
 
-import type { Finding, Report } from "./report";
+import type { Collective, Finding, Frame, Report } from "./report";
 
 export interface First {
   finding: Finding | null;
   rank: number | null;
   step: number;
   time: string | null;
+  where: Frame | null;
+  what: string | null;
+  waiting: Collective | null; // that other ranks were in meanwhile
   told: boolean; // by the run itself; else it is the earliest time that a trace has
 }
 
@@ -22,6 +25,9 @@ export function firstFailure(report: Report): First | null {
       rank: told.rank,
       step: told.step,
       time: told.time_ns > 0 ? new Date(told.time_ns / 1e6).toISOString() : null,
+      where: told.where,
+      what: told.what ?? null,
+      waiting: told.waiting ?? null,
       told: true,
     };
   }
@@ -29,5 +35,5 @@ export function firstFailure(report: Report): First | null {
   failures.sort((a, b) => (a.time ?? "9").localeCompare(b.time ?? "9"));
   const finding = failures[0];
   if (!finding) return null;
-  return { finding, rank: finding.rank, step: finding.step, time: finding.time, told: false };
+  return { finding, rank: finding.rank, step: finding.step, time: finding.time, where: null, what: null, waiting: null, told: false };
 }

@@ -130,7 +130,7 @@ export interface CollectiveRank {
 }
 
 export interface Collective {
-  name: string;
+  name: string | null;
   group: string | null;
   group_ranks: number[];
   sequence: number | null;
@@ -231,6 +231,8 @@ export interface FirstFailure {
   time_ns: number;
   finding: string | null;
   where: Frame | null;
+  what?: string | null;
+  waiting?: Collective | null;
 }
 
 export interface Run {

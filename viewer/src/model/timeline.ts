@@ -11,9 +11,20 @@ const PHASE_OF: Record<ColumnName, Phase> = { forward: "forward", backward: "bac
 
 export type Steps = { step: number[]; begin: number[]; taken: number } & Record<ColumnName, number[]>;
 
-export interface TimelinePart {
-  processes: (Steps | null)[];
+// When a process waited in a collective.
+export interface Waits {
+  begin: number[];
+  length: number[];
+  name: number[]; // points into `texts`
 }
+
+export interface TimelinePart {
+  texts: string[];
+  processes: (Steps | null)[];
+  waits: (Waits | null)[];
+}
+
+export const NO_STEPS: Steps = { step: [], begin: [], taken: 0, forward: [], backward: [], between: [], optimizer: [], rest: [] };
 
 export interface Span {
   from: number; // seconds since the run began
@@ -29,6 +40,12 @@ export function extentOf(part: TimelinePart): Span {
     from = Math.min(from, (steps.begin[0] ?? 0) * MICROSECOND);
     const last = steps.begin.length - 1;
     to = Math.max(to, ((steps.begin[last] ?? 0) + lengthOf(steps, last)) * MICROSECOND);
+  }
+  for (const waits of part.waits) {
+    waits?.begin.forEach((begin, i) => {
+      from = Math.min(from, begin * MICROSECOND);
+      to = Math.max(to, (begin + (waits.length[i] ?? 0)) * MICROSECOND);
+    });
   }
   return to > from ? { from, to } : { from: 0, to: 1 };
 }
@@ -48,6 +65,27 @@ export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: n
       at += length;
     }
   }
+}
+
+// Calls `draw` with each wait that lies in the span.
+export function eachWait(waits: Waits, span: Span, draw: (from: number, to: number) => void): void {
+  waits.begin.forEach((begin, i) => {
+    const from = begin * MICROSECOND;
+    const to = from + (waits.length[i] ?? 0) * MICROSECOND;
+    if (to >= span.from && from <= span.to) draw(from, to);
+  });
+}
+
+export interface WaitSummary {
+  count: number;
+  longest: number; // seconds
+  name: string; // of the longest
+}
+
+export function waitSummaryOf(waits: Waits | null, texts: string[]): WaitSummary {
+  if (!waits) return { count: 0, longest: 0, name: "" };
+  const longest = Math.max(...waits.length);
+  return { count: waits.length.length, longest: longest * MICROSECOND, name: texts[waits.name[waits.length.indexOf(longest)] ?? -1] ?? "" };
 }
 
 export interface Summary {

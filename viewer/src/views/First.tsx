@@ -1,6 +1,7 @@
 import { clockText, ranksText } from "../model/format";
 import type { First } from "../model/first";
 import type { Entry } from "../model/filter";
+import { CollectivePart } from "./Kinds";
 import { Place } from "./Place";
 import { Prose } from "./Prose";
 
@@ -23,13 +24,21 @@ export function FirstFailure({ first, entry, href, several }: Properties) {
         {who} at step {first.step}
         {finding && ` in ${finding.phase}`}
       </h2>
-      <p class="first-what"><Prose text={entry?.headline ?? ""} /></p>
+      <p class="first-what"><Prose text={entry?.headline ?? (first.what === null ? "" : `It ${first.what}`)} /></p>
       <dl>
         {where && <div><dt>Change</dt><dd><Place place={where} /></dd></div>}
         {finding?.fix && <div><dt>How</dt><dd><Prose text={finding.fix.text} /></dd></div>}
+        {entry && first.what !== null && <div><dt>It</dt><dd>{first.what}</dd></div>}
+        {!where && first.where && <div><dt>At</dt><dd><Place place={first.where} /></dd></div>}
         {others.length > 0 && <div><dt>Also on</dt><dd>{ranksText(others)}</dd></div>}
         {first.time !== null && <div><dt>When</dt><dd>{clockText(first.time)}</dd></div>}
       </dl>
+      {first.waiting && (
+        <details>
+          <summary>What the other ranks waited in: <code>{first.waiting.name}</code></summary>
+          <CollectivePart collective={first.waiting} />
+        </details>
+      )}
       {!first.told && several && <p class="faint">By the clocks of the hosts, which may differ.</p>}
       {href !== null && <p class="first-link"><a href={href}>Show this finding</a></p>}
     </section>

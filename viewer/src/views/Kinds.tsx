@@ -92,7 +92,7 @@ const RANKS: Column<CollectiveRank>[] = [
   { title: "What", cell: (one) => one.what ?? "" },
 ];
 
-function CollectivePart({ collective }: { collective: Collective }) {
+export function CollectivePart({ collective }: { collective: Collective }) {
   const about = [
     collective.sequence === null ? null : `number ${collective.sequence}`,
     collective.group,

@@ -5,7 +5,9 @@ import { firstFailure } from "../model/first";
 import { momentText, secondsText } from "../model/format";
 import { processName, type Curve, type MemoryPart } from "../model/memory";
 import type { Report } from "../model/report";
-import { extentOf, moved, PHASES, summaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart } from "../model/timeline";
+import {
+  extentOf, moved, NO_STEPS, PHASES, summaryOf, waitSummaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart, type WaitSummary,
+} from "../model/timeline";
 import { ProcessChoice } from "./ProcessChoice";
 import { Table, type Column } from "./Table";
 import { usePart } from "./usePart";
@@ -30,7 +32,8 @@ function rowsOf(report: Report, part: TimelinePart | null): Row[] {
   const rows: Row[] = [];
   report.run.processes.forEach((process, index) => {
     const steps = part?.processes[index];
-    if (steps) rows.push({ index, process, steps, failed: failures.get(process.pid) ?? null });
+    const waits = part?.waits[index] ?? null;
+    if (steps || waits) rows.push({ index, process, steps: steps ?? NO_STEPS, waits, failed: failures.get(process.pid) ?? null });
   });
   return rows;
 }
@@ -44,7 +47,7 @@ function extentOfMemory(part: MemoryPart | null): Span {
 
 const percent = (share: number) => `${Math.round(share * 100)} %`;
 
-type RowSummary = Summary & { name: string };
+type RowSummary = Summary & { name: string; waits: WaitSummary };
 
 const COLUMNS: Column<RowSummary>[] = [
   { title: "Process", cell: (row) => row.name },
@@ -52,12 +55,18 @@ const COLUMNS: Column<RowSummary>[] = [
   { title: "Median", cell: (row) => secondsText(row.median), number: true },
   { title: "Longest", cell: (row) => `${secondsText(row.longest)}, step ${row.longestStep}`, number: true },
   ...PHASES.map((phase): Column<RowSummary> => ({ title: phase, cell: (row) => percent(row.shares[phase]), number: true })),
+  {
+    title: "Longest wait in a collective",
+    cell: ({ waits }) => (waits.count === 0 ? "" : `${secondsText(waits.longest)}, ${waits.name}`),
+    number: true,
+  },
 ];
 
 function Legend() {
   return (
     <ul class="legend">
       {PHASES.map((phase) => <li key={phase}><span class={`swatch ${phase}`} aria-hidden="true" />{SAID[phase]}</li>)}
+      <li><span class="swatch collective" aria-hidden="true" />waits in a collective (the last ones)</li>
       <li><span class="swatch failed" aria-hidden="true" />an error</li>
     </ul>
   );
@@ -77,11 +86,13 @@ function Zoom({ span, whole, set }: { span: Span; whole: Span; set: (span: Span)
   );
 }
 
-function Ranks({ rows, whole, span, setSpan, chosen, choose }: {
-  rows: Row[]; whole: Span; span: Span; setSpan: (span: Span) => void; chosen: number; choose: (index: number) => void;
+function Ranks({ rows, texts, whole, span, setSpan, chosen, choose }: {
+  rows: Row[]; texts: string[]; whole: Span; span: Span; setSpan: (span: Span) => void; chosen: number; choose: (index: number) => void;
 }) {
   if (rows.length === 0) return <p>No process has recorded the times of steps: a step begins with the first forward operator after a backward.</p>;
-  const summaries = rows.map((row): RowSummary => ({ ...summaryOf(row.steps), name: processName(row.process) }));
+  const summaries = rows.map((row): RowSummary => ({
+    ...summaryOf(row.steps), name: processName(row.process), waits: waitSummaryOf(row.waits, texts),
+  }));
   return (
     <>
       <Legend />
@@ -116,7 +127,7 @@ export function TimelineView({ report }: { report: Report }) {
         <h2 id="timeline-title">Steps and memory over time</h2>
         <Zoom span={span} whole={whole} set={setSpan} />
       </div>
-      <Ranks rows={rows} whole={whole} span={span} setSpan={setSpan} chosen={chosen} choose={choose} />
+      <Ranks rows={rows} texts={part?.texts ?? []} whole={whole} span={span} setSpan={setSpan} chosen={chosen} choose={choose} />
       {chosen >= 0 && (
         <div class="bar">
           <h3>Memory</h3>
