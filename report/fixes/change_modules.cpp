@@ -127,7 +127,8 @@ bool gives_module(const Site& site, Node given, int depth) {
     });
   }
   const CallParts call = program::call_parts(value);
-  if (!call) return false;
+  // super().__init__() gives nothing.
+  if (!call || slice::called_name(value) == "__init__") return false;
   if (makes_layer(call) || ran_constructor(site, value)) return true;
   const std::string_view called = slice::called_name(value);
   const auto is_module = [&](Node one) { return is_derived_from_module(one, site.code); };

@@ -51,16 +51,6 @@ const LineageStep* step_before(const Site& site) {
   return nullptr;
 }
 
-MaybeChange drop_move(const Site& site, const CallParts& call) {
-  const LineageStep* before = step_before(site);
-  if (before == nullptr || before->device != site.device || call.arguments.size() > 1) return {};
-  if (!call.arguments.empty() && !device_of_move(call)) return {};
-  const auto edit = program::replace_expression(call.call, call.receiver().text());
-  if (!edit) return {};
-  const std::string_view whole = call.call.text();
-  return Change{{*edit}, "Leave out the move " + as_code(whole.substr(call.receiver().text().size()))};
-}
-
 // The move, and those of what stands beside it in a tuple or list.
 std::vector<CallParts> with_twins(const CallParts& call) {
   std::vector<CallParts> all = {call};
@@ -72,6 +62,22 @@ std::vector<CallParts> with_twins(const CallParts& call) {
     if (device_of_move(parts).text() == device_of_move(call).text()) all.push_back(parts);
   }
   return all;
+}
+
+MaybeChange drop_move(const Site& site, const CallParts& call) {
+  const LineageStep* before = step_before(site);
+  if (before == nullptr || before->device != site.device || call.arguments.size() > 1) return {};
+  if (!call.arguments.empty() && !device_of_move(call)) return {};
+  // The line would do nothing.
+  if (call.call.parent().is(Kind::ExpressionStatement)) return {};
+  Change change;
+  for (const CallParts& one : with_twins(call)) {
+    auto edit = program::replace_expression(one.call, one.receiver().text());
+    if (edit) change.edits.push_back(std::move(*edit));
+  }
+  if (change.edits.empty()) return {};
+  change.text = "Leave out the move " + as_code(call.call.text().substr(call.receiver().text().size()));
+  return change;
 }
 
 MaybeChange redirect(const Site& site, const CallParts& call, const Place& place) {

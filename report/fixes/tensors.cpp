@@ -136,7 +136,7 @@ class Judge {
 
   bool is_other_call(const CallParts& call, int depth) const {
     const std::string_view called = slice::called_name(call.call);
-    if (!code_.classes(called).empty() || slice::makes_layer(call.callee)) return true;
+    if (!code_.classes(called).empty() || slice::makes_layer(call.callee) || slice::is_optimizer(called)) return true;
     for (const Node function : code_.functions(called)) {
       if (call.receiver() && !program::class_of_method(function)) continue;
       const program::Returns returns = program::returns_of(function);

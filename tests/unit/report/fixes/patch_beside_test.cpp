@@ -90,6 +90,19 @@ TEST_CASE("A module that a function or a constructor of a base gives is moved") 
                trace::NameKind::parameter}) == "net = Net().eval().to('cuda:0')");
 }
 
+TEST_CASE("An optimizer, and what a constructor gives, are not moved") {
+  CHECK(
+      added({"import torch\ndef build(net):\n    scale = torch.optim.Adagrad(net.parameters())  #!\n    return scale\n"
+             "def step(x, net):\n    scale = build(net)\n    return x * scale  #?\n"})
+          .empty());
+  CHECK(added({"from torch import nn\nclass Base(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+               "        self.body = nn.Linear(n, n)  #c\n    def forward(self, x):\n        return self.body(x)  #?\n"
+               "class Net(Base):\n    def __init__(self, n):\n        super().__init__(n)  #!k\nnet = Net(3)  #k\n"
+               "net(x)  #<\n",
+               "self.body.weight", "x", "cpu", "cuda:0", trace::NameKind::parameter})
+            .find("__init__(n).to") == std::string::npos);
+}
+
 TEST_CASE("The device is given to a constructor of a base, and to what is made beside it") {
   CHECK(added({"import torch\nclass Metric:\n    def __init__(self, device='cpu'):\n"
                "        self.scale = torch.zeros(3, device=device)  #c\nclass Recall(Metric):\n"

@@ -26,6 +26,14 @@ TEST_CASE("A move of what came from there is left out") {
                "y = x * scale  #?\n"}) == "scale = made");
 }
 
+TEST_CASE("Moves beside it in a tuple are left out as well, and a move that is all of its line is not") {
+  CHECK(added({"import torch\nx = given\nscale = torch.ones(3, device='cuda:0')  #c\n"
+               "scale, shift = scale.to('cpu'), shift.to('cpu')  #!m\ny = x * scale + shift  #?\n"}) ==
+        "scale, shift = scale, shift");
+  CHECK(added({"import torch\nx = given\nscale = torch.ones(3, device='cuda:0')  #c\nscale.to('cpu')  #!m\n"
+               "y = x * scale  #?\n"}) != "scale");
+}
+
 TEST_CASE("A result that nobody takes is taken") {
   CHECK(added({"x = given\nscale = rows.sum()\nscale.to(device)  #!\ny = x * scale  #?\n"}) ==
         "scale = scale.to(device)");
