@@ -75,6 +75,7 @@ class Template:
         struct.pack_into("<II", header, 24, 10_000 + rank, 9_000 + node)
         struct.pack_into("<iii", header, 32, rank, rank % per_node, ranks)
         struct.pack_into("<q", header, 48, self.start_ns + later_ns)
+        struct.pack_into("<II", header, 948, node + 1, 1)  # the first attempt
         header[64:128] = f"node-{node:04}".encode().ljust(64, b"\0")
         ended = struct.unpack_from("<q", header, 936)[0]
         if ended:

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 
+#include "report/findings/process_index.h"
 #include "report/model/merge.h"
 #include "trace/process_end.h"
 
@@ -27,16 +28,10 @@ bool is_violent(int signal) {
   return std::ranges::find(kViolent, signal) != std::end(kViolent);
 }
 
-bool has_parent_among(const Process& process, const std::vector<Process>& processes) {
-  return std::ranges::any_of(processes, [&](const Process& other) {
-    return &other != &process && other.pid == process.parent_pid && other.host == process.host;
-  });
-}
-
 // A worker's status is its parent's affair, which often leaves by os._exit: what is told is how the run's own process
 // ended. Where nobody was told, only a process that nobody could have stopped in good order counts.
-std::optional<Severity> severity_of(const Process& process, const std::vector<Process>& processes) {
-  const bool alone = !has_parent_among(process, processes);
+std::optional<Severity> severity_of(const Process& process, const ProcessIndex& index) {
+  const bool alone = !index.has_parent(process);
   if (process.ending && process.ending->signal != 0) {
     if (process.close != trace::CloseMark::open || !is_violent(process.ending->signal)) return std::nullopt;
     return Severity::error;
@@ -90,15 +85,17 @@ void ChildEnds::add(const trace::TraceFile& trace) {
 
 // A pid comes again; an end is that of the process with it that began last before.
 void ChildEnds::tell(std::vector<Process>& processes) const {
+  const ProcessIndex index(processes);
   for (const End& end : ends_) {
     Process* found = nullptr;
-    for (Process& process : processes) {
-      if (process.pid != end.pid || process.host != end.host || process.start_ns > end.time_ns) continue;
+    for (const std::size_t candidate : index.find(end.host, end.pid)) {
+      Process& process = processes[candidate];
+      if (process.start_ns > end.time_ns) continue;
       if (found == nullptr || process.start_ns > found->start_ns) found = &process;
     }
-    if (found == nullptr || found->ending) continue;
-    found->ending = ending_of(end.status);
-    if (found->end_ns == 0) found->end_ns = end.time_ns;
+    if (found == nullptr) continue;
+    if (!found->ending) found->ending = ending_of(end.status);
+    if (found->ended_ns == 0) found->ended_ns = end.time_ns;
   }
   // One control group for the whole run: what the launcher counted is about all of its processes.
   std::optional<std::uint32_t> oom_kills;
@@ -121,8 +118,9 @@ void add_ending(const trace::TraceFile& trace, Process& process) {
 
 std::vector<Finding> build_endings(const std::vector<Process>& processes) {
   std::vector<Finding> findings;
+  const ProcessIndex index(processes);
   for (const Process& process : processes) {
-    const std::optional<Severity> severity = severity_of(process, processes);
+    const std::optional<Severity> severity = severity_of(process, index);
     if (severity) findings.push_back(finding_of(process, *severity));
   }
   return findings;

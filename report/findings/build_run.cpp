@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "report/findings/build_device_calls.h"
 #include "report/findings/build_endings.h"
 #include "report/findings/build_memory.h"
 #include "report/findings/build_steps.h"
 #include "report/findings/collective_logs.h"
+#include "report/findings/process_index.h"
 #include "report/model/frames.h"
 
 namespace devsan::report {
@@ -31,12 +33,10 @@ Thread thread_of(const trace::TraceFile& trace, const trace::ThreadTail& tail) {
 
 // The process that the others come from: its parent has no trace here. Of several, the earliest.
 const Process* root_of(const std::vector<Process>& processes) {
+  const ProcessIndex index(processes);
   const Process* root = nullptr;
   for (const Process& process : processes) {
-    const bool is_child = std::ranges::any_of(processes, [&](const Process& other) {
-      return other.pid == process.parent_pid && other.host == process.host && &other != &process;
-    });
-    if (is_child && root != nullptr) continue;
+    if (index.has_parent(process) && root != nullptr) continue;
     if (root == nullptr || process.start_ns < root->start_ns) root = &process;
   }
   return root;
@@ -60,7 +60,6 @@ Process process_of(const trace::TraceFile& trace) {
   process.start_ns = header.start_time_ns;
   process.ended_ns = header.end_time_ns;
   process.close = header.close_mark;
-  process.end_ns = header.end_time_ns;
   process.collectives = trace.collectives().entered;
   process.last_collectives = last_collectives_of(trace, kLastCollectives);
   process.optimizer_steps = header.optimizer_steps;
@@ -90,10 +89,9 @@ void summarize_processes(Run& run) {
     run.command = root->command;
     run.id = root->run;
   }
+  std::unordered_set<std::string> hosts;
   for (const Process& process : run.processes) {
-    if (!process.host.empty() && std::ranges::find(run.hosts, process.host) == run.hosts.end()) {
-      run.hosts.push_back(process.host);
-    }
+    if (!process.host.empty() && hosts.insert(process.host).second) run.hosts.push_back(process.host);
     if (process.start_ns > 0) {
       run.start_ns = run.start_ns == 0 ? process.start_ns : std::min(run.start_ns, process.start_ns);
       run.last_ns = std::max(run.last_ns, process.start_ns);

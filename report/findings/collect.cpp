@@ -1,17 +1,17 @@
 #include "report/findings/collect.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <system_error>
 
 #include "report/causes/causes.h"
+#include "report/findings/apart.h"
+#include "report/findings/attempts.h"
 #include "report/findings/build_attributes.h"
 #include "report/findings/build_collectives.h"
-#include "report/findings/build_findings.h"
-#include "report/findings/build_growth.h"
 #include "report/findings/build_placements.h"
 #include "report/findings/build_run.h"
-#include "report/findings/build_traffic.h"
 #include "report/findings/runs.h"
 
 namespace devsan::report {
@@ -26,13 +26,6 @@ bool earlier_name(const fs::path& left, const fs::path& right) {
   if (a.size() != b.size()) return a.size() < b.size();
   return a < b;
 }
-
-// What `paths` lead to.
-struct Listing {
-  std::vector<fs::path> files;
-  std::size_t other_runs = 0;
-  std::vector<std::string> complaints;
-};
 
 struct Entries {
   std::vector<fs::path> traces;
@@ -71,7 +64,7 @@ std::vector<fs::path> traces_in(const fs::path& directory, std::vector<std::stri
   return found.traces;
 }
 
-void list_directory(const fs::path& directory, RunsRead runs, Listing& listing) {
+void list_directory(const fs::path& directory, RunsRead runs, TraceListing& listing) {
   std::vector<fs::path> found = traces_in(directory, listing.complaints);
   if (runs == RunsRead::newest) {
     RunTraces newest = newest_run(found);
@@ -82,8 +75,10 @@ void list_directory(const fs::path& directory, RunsRead runs, Listing& listing) 
   listing.files.insert(listing.files.end(), found.begin(), found.end());
 }
 
-Listing list_files(std::span<const fs::path> paths, RunsRead runs) {
-  Listing listing;
+}  // namespace
+
+TraceListing list_traces(std::span<const fs::path> paths, RunsRead runs) {
+  TraceListing listing;
   for (const fs::path& path : paths) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -96,6 +91,7 @@ Listing list_files(std::span<const fs::path> paths, RunsRead runs) {
                                    (error ? error.message() : std::string("no such file or directory")));
     }
   }
+  if (paths.size() < 2) return listing;
   // A file named twice, or beside its directory, counts once.
   std::set<fs::path> seen;
   std::erase_if(listing.files, [&](const fs::path& file) {
@@ -106,42 +102,82 @@ Listing list_files(std::span<const fs::path> paths, RunsRead runs) {
   return listing;
 }
 
+namespace {
+
+constexpr std::size_t kBriefThreads = 4;
+constexpr std::size_t kBriefOperators = 4;
+constexpr std::size_t kBriefPoints = 8;
+
+void note_error(const Finding& finding, Process& process) {
+  if (finding.severity != Severity::error || finding.time_ns <= 0) return;
+  const bool first = process.first_error_ns == 0 || finding.time_ns < process.first_error_ns;
+  if (first) process.first_error_ns = finding.time_ns;
+}
+
+// Every so-manieth point, and the last one.
+void shorten(MemoryCurve& curve) {
+  if (curve.points.size() <= kBriefPoints) return;
+  std::vector<MemoryPoint> kept;
+  for (std::size_t i = 0; i + 1 < kBriefPoints; ++i) {
+    kept.push_back(curve.points[i * curve.points.size() / (kBriefPoints - 1)]);
+  }
+  kept.push_back(curve.points.back());
+  curve.points = std::move(kept);
+}
+
+// Of a process that ended by itself, what a report of thousands can show. The others may become findings.
+void shorten(Process& process) {
+  if (process.close == trace::CloseMark::open) return;
+  std::ranges::stable_sort(process.threads, std::greater<>(), &Thread::operators);
+  if (process.threads.size() > kBriefThreads) process.threads.resize(kBriefThreads);
+  for (Thread& thread : process.threads) {
+    if (thread.last.size() > kBriefOperators) thread.last.resize(kBriefOperators);
+    thread.last.shrink_to_fit();
+  }
+  for (MemoryCurve& curve : process.memory) shorten(curve);
+  process.last_device_calls.clear();
+  if (process.last_collectives.size() > kBriefOperators) process.last_collectives.resize(kBriefOperators);
+  process.last_collectives.shrink_to_fit();
+}
+
 }  // namespace
 
 Collector::Collector(const std::vector<SuppressionUse>* instead, FactsOfRun* facts) : facts_(facts) {
   if (instead != nullptr) suppressor_.use_instead(*instead);
 }
 
-void Collector::add(const trace::TraceFile& trace) {
+void Collector::add(ReadTrace read) {
+  const trace::TraceFile& trace = read.trace;
   for (const trace::Damage& damage : trace.damage()) add_damage(trace.path(), damage);
-  report_.run.processes.push_back(process_of(trace));
-  add_notices(trace, report_.run.processes.back());
+  report_.run.processes.push_back(std::move(read.process));
+  Process& process = report_.run.processes.back();
+  add_notices(trace, process);
   child_ends_.add(trace);
-  collectives_.add(trace, report_.run.processes.back());
+  collectives_.add(trace, process);
   suppressor_.begin_trace(trace);
-  std::vector<Finding> findings = build_findings(trace);
-  if (facts_ != nullptr) facts_->add(trace, findings);
+  if (facts_ != nullptr) facts_->add(trace, read.meetings);
   add_sources(trace, sources_);
-  take(std::move(findings));
+  take(std::move(read.meetings), &process);
   rules_.begin_trace(trace);
   std::vector<Finding> placements = rules_.judge(trace);
   link_attributes(trace, placements);
-  take(std::move(placements));
-  take(build_attributes(trace));
-  std::vector<Finding> traffic = build_traffic(trace);
-  rules_.judge_traffic(trace, traffic);
-  take(std::move(traffic));
-  take(build_growth(trace, report_.run.processes.back()));
+  take(std::move(placements), &process);
+  take(build_attributes(trace), &process);
+  rules_.judge_traffic(trace, read.traffic);
+  take(std::move(read.traffic), &process);
+  take(std::move(read.growth), &process);
+  if (brief_) shorten(process);
 }
 
 void Collector::use_rules(const rules::RulesFile& rules) {
   rules_.use_instead(rules.rules, {rules.off.begin(), rules.off.end()});
 }
 
-void Collector::take(std::vector<Finding> findings) {
+void Collector::take(std::vector<Finding> findings, Process* process) {
   for (Finding& finding : findings) {
     report_.run.last_ns = std::max(report_.run.last_ns, finding.time_ns);
     suppressor_.judge(finding);
+    if (process != nullptr && !finding.silence) note_error(finding, *process);
     (finding.silence ? suppressed_ : merger_).add(std::move(finding));
   }
 }
@@ -166,11 +202,13 @@ void Collector::add_damage(const fs::path& file, const trace::Damage& damage) {
 Report Collector::take() {
   child_ends_.tell(report_.run.processes);
   suppressor_.begin_run();
-  take(build_endings(report_.run.processes));
-  take(build_collectives(report_.run.processes, collectives_));
+  place_processes(report_.run.processes);
+  take(build_endings(report_.run.processes), nullptr);
+  take(build_collectives(report_.run.processes, collectives_), nullptr);
   report_.findings = merger_.take();
   report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, report_.findings);
   report_.suppressed = suppressed_.take();
+  set_apart(report_);
   slice::Codebase codebase(sources_);
   for (Finding& finding : report_.findings) add_causes(finding, codebase);
   for (Finding& finding : report_.suppressed) add_causes(finding, codebase);
@@ -182,17 +220,19 @@ Report Collector::take() {
 
 Reading read_traces(std::span<const fs::path> paths, const std::vector<SuppressionUse>* instead, RunsRead runs,
                     FactsOfRun* facts, const ReadingAids& aids) {
-  Listing listing = list_files(paths, runs);
+  TraceListing listing = list_traces(paths, runs);
   Collector collector(instead, facts);
   if (aids.rules != nullptr) collector.use_rules(*aids.rules);
+  collector.expect(listing.files.size());
+  TraceReader reader(listing.files);
   for (const fs::path& file : listing.files) {
-    const auto opened = trace::TraceFile::open(file);
-    if (const auto* damage = std::get_if<trace::Damage>(&opened)) {
+    std::optional<ReadResult> read = reader.next();
+    if (const auto* damage = std::get_if<trace::Damage>(&*read)) {
       collector.add_damage(file, *damage);
     } else {
-      const auto& trace = std::get<trace::TraceFile>(opened);
-      if (aids.visit) aids.visit(trace);
-      collector.add(trace);
+      ReadTrace& one = std::get<ReadTrace>(*read);
+      if (aids.visit) aids.visit(one.trace);
+      collector.add(std::move(one));
     }
   }
   Reading reading;

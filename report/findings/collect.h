@@ -1,5 +1,5 @@
-// Gathers the traces of a run into one report. A trace is needed only while it is added, so that a run of thousands of
-// ranks is read one file at a time.
+// Gathers the traces of a run into one report. A trace is needed only while it is added, so that of a run of thousands
+// of ranks a few files are in memory at a time.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "report/findings/build_placements.h"
 #include "report/findings/collective_logs.h"
 #include "report/findings/suppress.h"
+#include "report/findings/trace_reader.h"
 #include "report/model/facts.h"
 #include "report/model/finding.h"
 #include "report/model/merge.h"
@@ -25,7 +26,9 @@ class Collector {
   // With `instead`, entries of suppressions that count in place of those that the traces bring along.
   // With `facts`, which outlives this, what the processes recorded around their findings is gathered there.
   explicit Collector(const std::vector<SuppressionUse>* instead = nullptr, FactsOfRun* facts = nullptr);
-  void add(const trace::TraceFile& trace);
+  void add(ReadTrace read);
+  // With so many traces to come, details of processes that nothing is told of are left out.
+  void expect(std::size_t traces) { brief_ = traces > kTracesInFull; }
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }
   Report take();
@@ -35,10 +38,13 @@ class Collector {
   Sources take_sources() { return std::move(sources_); }
 
  private:
-  void take(std::vector<Finding> findings);
+  static constexpr std::size_t kTracesInFull = 1000;
+
+  void take(std::vector<Finding> findings, Process* process);
   void add_notices(const trace::TraceFile& trace, const Process& process);
 
   Report report_;
+  bool brief_ = false;
   FindingMerger merger_;
   FindingMerger suppressed_;
   Suppressor suppressor_;
@@ -63,6 +69,15 @@ struct ReadingAids {
   const rules::RulesFile* rules = nullptr;                       // that count in place of those of the traces
   std::function<void(const trace::TraceFile&)> visit = nullptr;  // is shown each of them
 };
+
+struct TraceListing {
+  std::vector<std::filesystem::path> files;
+  std::size_t other_runs = 0;
+  std::vector<std::string> complaints;  // as in a Reading
+};
+
+// What read_traces would read.
+TraceListing list_traces(std::span<const std::filesystem::path> paths, RunsRead runs);
 
 // Reads files, and directories for the `*.devsan` files in them, or in their directories where they have none of their
 // own: of each directory named those of its newest run, or all.

@@ -62,14 +62,14 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
   trouble.where = last_place_of(process);
   const bool open = process.close == trace::CloseMark::open;
   if (process.ending && process.ending->signal != 0 && open) {
-    trouble.time_ns = process.end_ns != 0 ? process.end_ns : last_sign_of_life(log);
+    trouble.time_ns = process.ended_ns != 0 ? process.ended_ns : last_sign_of_life(log);
     trouble.what = "was ended by " + signal_name(process.ending->signal);
     trouble.from_outside = asks_to_end(process.ending->signal);
     trouble.from_collective = process.ending->signal == SIGABRT && waits_in_last_collective(log);
     return trouble;
   }
   if (process.ending && process.ending->status.value_or(0) != 0) {
-    trouble.time_ns = process.end_ns;
+    trouble.time_ns = process.ended_ns;
     trouble.what = "left with status " + std::to_string(*process.ending->status);
     trouble.from_collective = last_collective_failed(log);
     return trouble;

@@ -393,7 +393,6 @@ struct Process {
   trace::CloseMark close = trace::CloseMark::open;
   std::optional<bool> ended;     // whether it is gone; none where that cannot be told from here
   std::optional<Ending> ending;  // none where nobody was told
-  std::int64_t end_ns = 0;       // 0: not known
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::uint64_t operators = 0;

@@ -1,7 +1,6 @@
 #include "report/model/merge.h"
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 
 #include "report/model/operands.h"
@@ -79,13 +78,15 @@ void FindingMerger::add(Finding finding) {
   kept.count += finding.count;
   if (kept.traffic && finding.traffic) kept.traffic->bytes += finding.traffic->bytes;
   kept.handled = kept.handled && finding.handled;
-  std::vector<int> ranks;
-  std::ranges::set_union(kept.ranks, finding.ranks, std::back_inserter(ranks));
-  kept.ranks = std::move(ranks);
+  kept.ranks.insert(kept.ranks.end(), finding.ranks.begin(), finding.ranks.end());
 }
 
 std::vector<Finding> FindingMerger::take() {
   by_id_.clear();
+  for (Finding& finding : findings_) {
+    std::ranges::sort(finding.ranks);
+    finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
+  }
   std::ranges::stable_sort(findings_, {}, [](const Finding& finding) {
     // A process ends after all else that it did.
     return std::tuple(finding.severity, finding.step, finding.kind == Kind::abnormal_exit, finding.time_ns);

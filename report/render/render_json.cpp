@@ -161,6 +161,14 @@ Json silence_json(const Silence& silence) {
   return json;
 }
 
+Json differs_json(const std::vector<Difference>& differs) {
+  Json json = Json::array();
+  for (const Difference& one : differs) {
+    json.push_back({{"what", one.what}, {"here", one.here}, {"there", one.there}});
+  }
+  return json;
+}
+
 }  // namespace
 
 Json finding_json(const Finding& finding) {
@@ -184,6 +192,8 @@ Json finding_json(const Finding& finding) {
   json["phase"] = name_of(finding.phase);
   json["rank"] = or_null(finding.rank);
   json["ranks"] = finding.ranks;
+  json["other_ranks"] = finding.other_ranks;
+  json["differs"] = differs_json(finding.differs);
   json["pid"] = finding.pid;
   json["thread"] = finding.thread;
   json["thread_name"] = text_or_null(finding.thread_name);
@@ -235,6 +245,8 @@ Json process_json(const Process& process, ProcessParts parts) {
                {"command", text_or_null(process.command)},
                {"trace", process.file},
                {"start", time_or_null(process.start_ns)},
+               {"ended", time_or_null(process.ended_ns)},
+               {"first_error_ns", process.first_error_ns > 0 ? Json(process.first_error_ns) : Json(nullptr)},
                {"close", name_of(process.close)},
                {"steps", process.steps},
                {"optimizer_steps", process.optimizer_steps},
@@ -250,7 +262,8 @@ Json process_json(const Process& process, ProcessParts parts) {
   return json;
 }
 
-Json run_json(const Run& run, ProcessParts parts) {
+// Without its processes.
+Json run_json(const Run& run) {
   Json json = {{"id", text_or_null(run.id)},
                {"other_runs", run.other_runs},
                {"command", text_or_null(run.command)},
@@ -275,13 +288,32 @@ Json run_json(const Run& run, ProcessParts parts) {
                                     {"count", use.count}});
   }
   json["first_failure"] = first_failure_json(run.first_failure);
-  json["processes"] = Json::array();
-  for (const Process& process : run.processes) json["processes"].push_back(process_json(process, parts));
   return json;
 }
 
 Json damage_json(const Damage& damage) {
   return {{"file", damage.file}, {"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", damage.reason}};
+}
+
+// As a part of a document that is indented by `columns` there.
+std::string indented(const Json& json, std::size_t columns) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result.append(columns, ' ');
+  }
+  return result;
+}
+
+template <class Part, class ToJson>
+void append_list(std::string& text, const std::vector<Part>& parts, const ToJson& to_json, std::size_t columns) {
+  const std::string line = "\n" + std::string(columns + 2, ' ');
+  text += "[";
+  for (const Part& part : parts) {
+    text += (&part == &parts.front() ? "" : ",") + line + indented(to_json(part), columns + 2);
+  }
+  text += parts.empty() ? "]" : "\n" + std::string(columns, ' ') + "]";
 }
 
 }  // namespace
@@ -300,7 +332,9 @@ std::string iso_time(std::int64_t time_ns) {
 }
 
 Json report_json(const Report& report, ProcessParts parts) {
-  Json json = {{"schema", kSchema}, {"run", run_json(report.run, parts)}};
+  Json json = {{"schema", kSchema}, {"run", run_json(report.run)}};
+  json["run"]["processes"] = Json::array();
+  for (const Process& process : report.run.processes) json["run"]["processes"].push_back(process_json(process, parts));
   json["findings"] = Json::array();
   for (const Finding& finding : report.findings) json["findings"].push_back(finding_json(finding));
   json["suppressed"] = Json::array();
@@ -310,8 +344,22 @@ Json report_json(const Report& report, ProcessParts parts) {
   return json;
 }
 
+// A run of thousands of processes is written piece by piece: as one tree it takes ten times the memory of its text.
 std::string render_json(const Report& report) {
-  return report_json(report, ProcessParts::all).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const auto one_finding = [](const Finding& finding) { return finding_json(finding); };
+  std::string text = "{\n  \"schema\": " + Json(kSchema).dump() + ",\n  \"run\": ";
+  std::string run = indented(run_json(report.run), 2);
+  run.resize(run.rfind('\n'));  // without the brace that closes it
+  text += run + ",\n    \"processes\": ";
+  append_list(
+      text, report.run.processes, [](const Process& one) { return process_json(one, ProcessParts::all); }, 4);
+  text += "\n  },\n  \"findings\": ";
+  append_list(text, report.findings, one_finding, 2);
+  text += ",\n  \"suppressed\": ";
+  append_list(text, report.suppressed, one_finding, 2);
+  text += ",\n  \"damage\": ";
+  append_list(text, report.damage, damage_json, 2);
+  return text + "\n}\n";
 }
 
 }  // namespace devsan::report

@@ -64,6 +64,18 @@ std::string operand_table(const Finding& finding) {
   return text + "\n";
 }
 
+std::string apart_part(const Finding& finding) {
+  if (finding.other_ranks.empty()) return "";
+  const bool one = finding.other_ranks.size() == 1;
+  std::string text = (one ? "Rank " : "Ranks ") + ranges_of(finding.other_ranks) + " ran as far and had it not";
+  text += finding.differs.empty() ? ".\n" : ":\n\n";
+  for (const Difference& difference : finding.differs) {
+    text += "- " + prose(difference.what) + ": " + code_span(difference.here) + " here, " +
+            code_span(difference.there) + " there\n";
+  }
+  return text + "\n";
+}
+
 std::string details(const std::string& title, const std::string& body) {
   return body.empty() ? "" : "<details><summary>" + title + "</summary>\n\n" + body + "\n</details>\n\n";
 }
@@ -135,7 +147,7 @@ std::string finding_part(const Finding& finding) {
     text += std::string(finding.handled ? "PyTorch said, and the program caught it:" : "PyTorch said:") + "\n\n" +
             code_block("text", finding.message) + "\n";
   }
-  text += operand_table(finding) + cause_part(finding);
+  text += operand_table(finding) + apart_part(finding) + cause_part(finding);
   for (const Operand& operand : finding.operands) {
     if (!operand.odd || operand.lineage.empty()) continue;
     text += details("History of " + html_code(spoken_name(operand)) + ", newest first", history(operand));

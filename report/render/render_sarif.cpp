@@ -178,6 +178,7 @@ class ResultWriter {
   Json properties() const {
     Json json = {{"op", text_or_null(finding_.op)}, {"step", finding_.step}, {"phase", name_of(finding_.phase)}};
     json["ranks"] = finding_.ranks;
+    json["otherRanks"] = finding_.other_ranks;
     json["raised"] = finding_.raised;
     json["handled"] = finding_.handled;
     if (finding_.root_cause) json["mechanism"] = text_or_null(finding_.root_cause->mechanism);

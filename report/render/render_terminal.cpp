@@ -170,6 +170,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
   append_section(lines, growth_lines(finding, style));
   append_section(lines, live_memory_lines(finding, style));
   append_section(lines, operand_lines(finding, style));
+  append_section(lines, apart_lines(finding, style));
   append_section(lines, lineage_lines(finding, style));
   append(lines, cause_lines(finding, gutter, style));
   return lines;
@@ -177,8 +178,7 @@ Lines finding_lines(const Finding& finding, const Style& style) {
 
 bool speaks_of_memory(const Finding& finding, const Process& process) {
   if (finding.kind != Kind::memory_growth && finding.kind != Kind::out_of_memory) return false;
-  return process.rank ? std::ranges::find(finding.ranks, *process.rank) != finding.ranks.end()
-                      : finding.pid == process.pid;
+  return process.rank ? std::ranges::binary_search(finding.ranks, *process.rank) : finding.pid == process.pid;
 }
 
 // Those whose memory over time is to be shown.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "report/findings/build_endings.h"
 #include "report/model/frames.h"
@@ -83,6 +84,24 @@ void append_unused(Lines& lines, const Report& report, const Style& style) {
   if (unused > kShownUnused) lines.push_back("  … and " + counted(unused - kShownUnused, "more unused suppression"));
 }
 
+// "ranks 0-3 were started 2 times: they are shown as one run"
+void append_attempts(Lines& lines, const Report& report, const Style& style) {
+  std::map<int, int> attempts;  // by rank
+  for (const Process& process : report.run.processes) {
+    if (process.rank) attempts[*process.rank] = std::max(attempts[*process.rank], process.attempt.value_or(0) + 1);
+  }
+  std::map<int, std::vector<int>> ranks;  // by how often they were started
+  for (const auto& [rank, count] : attempts) {
+    if (count > 1) ranks[count].push_back(rank);
+  }
+  for (const auto& [count, some] : ranks) {
+    append_item(lines,
+                (some.size() == 1 ? "rank " : "ranks ") + ranges_of(some) + (some.size() == 1 ? " was" : " were") +
+                    " started " + std::to_string(count) + " times; these attempts are shown as one run",
+                style);
+  }
+}
+
 void append_halted(Lines& lines, const Report& report, const Style& style) {
   std::size_t halted = 0;
   for (const Process& process : report.run.processes) {
@@ -95,8 +114,8 @@ void append_halted(Lines& lines, const Report& report, const Style& style) {
 // A finding of several ranks has the number of one process alone.
 bool is_end_told(const Process& process, const Report& report) {
   const auto is_its_own = [&](const Finding& finding) {
-    const bool of_rank = process.rank && std::ranges::find(finding.ranks, *process.rank) != finding.ranks.end();
-    return finding.kind == Kind::abnormal_exit && (finding.pid == process.pid || of_rank);
+    if (finding.kind != Kind::abnormal_exit) return false;
+    return finding.pid == process.pid || (process.rank && std::ranges::binary_search(finding.ranks, *process.rank));
   };
   return std::ranges::any_of(report.findings, is_its_own) || std::ranges::any_of(report.suppressed, is_its_own);
 }
@@ -123,10 +142,14 @@ void append_open_processes(Lines& lines, const Report& report, const Style& styl
 }
 
 void append_damage(Lines& lines, const Report& report, const Style& style) {
+  std::size_t full = 0;
   for (const Process& process : report.run.processes) {
-    if (process.lost_events == 0) continue;
+    if (process.lost_events == 0 || ++full > kNamedProcesses) continue;
     append_item(lines, counted(process.lost_events, "record") + " of " + who(process) + " had no room in its trace",
                 style);
+  }
+  if (full > kNamedProcesses) {
+    lines.push_back("  … and of " + counted(full - kNamedProcesses, "more process"));
   }
   std::size_t shown = 0;
   for (const Damage& damage : report.damage) {
@@ -186,6 +209,7 @@ bool has_something_to_tell(const Report& report) {
 std::vector<std::string> closing_lines(const Report& report, const Style& style) {
   Lines lines = {painted(style, Paint::strong, "devsan: ") + verdict(report, style)};
   append_notices(lines, report, style);
+  append_attempts(lines, report, style);
   append_halted(lines, report, style);
   append_open_processes(lines, report, style);
   append_unused(lines, report, style);

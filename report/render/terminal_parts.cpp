@@ -160,6 +160,20 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
   return lines;
 }
 
+Lines apart_lines(const Finding& finding, const Style& style) {
+  if (finding.other_ranks.empty()) return {};
+  const bool one = finding.other_ranks.size() == 1;
+  Lines lines;
+  append_wrapped(lines,
+                 (one ? "Rank " : "Ranks ") + ranges_of(finding.other_ranks) + " ran as far and had it not" +
+                     (finding.differs.empty() ? "" : ":"),
+                 2, style, Paint::strong);
+  for (const Difference& difference : finding.differs) {
+    append_wrapped(lines, difference.what + ": " + difference.here + " here, " + difference.there + " there", 4, style);
+  }
+  return lines;
+}
+
 std::vector<std::string> circumstance_parts(const Finding& finding) {
   std::vector<std::string> parts;
   if (finding.ranks.size() > 1) {

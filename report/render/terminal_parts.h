@@ -18,6 +18,9 @@ Lines operand_lines(const Finding& finding, const Style& style);
 // histories show their ends and the root cause.
 Lines lineage_lines(const Finding& finding, const Style& style);
 
+// Which ranks ran as far without it, and what sets them apart.
+Lines apart_lines(const Finding& finding, const Style& style);
+
 // The root cause with its line, and the change to make.
 Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style);
 

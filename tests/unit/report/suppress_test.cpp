@@ -28,7 +28,7 @@ void meet(TraceBuilder& builder, int line, std::uint32_t flags = trace::kRaised)
 Report collected(const std::vector<const TraceBuilder*>& builders,
                  const std::vector<SuppressionUse>* instead = nullptr) {
   Collector collector(instead);
-  for (const TraceBuilder* builder : builders) collector.add(builder->read());
+  for (const TraceBuilder* builder : builders) collector.add(std::get<ReadTrace>(read_trace(builder->file())));
   return collector.take();
 }
 
