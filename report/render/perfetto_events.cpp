@@ -61,6 +61,21 @@ void PerfettoEvents::counter(std::size_t process, const std::string& name, std::
   add(one);
 }
 
+void PerfettoEvents::arrow(std::uint64_t id, const std::string& name, Track from, std::int64_t from_ns, Track to,
+                           std::int64_t to_ns) {
+  Json begin = event("s", from, name);
+  begin["cat"] = "collective";
+  begin["id"] = id;
+  begin["ts"] = microseconds(from_ns);
+  add(begin);
+  Json end = event("f", to, name);
+  end["cat"] = "collective";
+  end["id"] = id;
+  end["bp"] = "e";
+  end["ts"] = microseconds(to_ns);
+  add(end);
+}
+
 std::string PerfettoEvents::take(const Json& about) {
   std::string text = "{\"displayTimeUnit\": \"ms\",\n\"otherData\": ";
   text += about.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -25,6 +25,8 @@ class PerfettoEvents {
   void slice(Track track, const std::string& name, std::int64_t begin_ns, std::int64_t end_ns, Json args);
   void mark(Track track, const std::string& name, const std::string& category, std::int64_t time_ns, Json args);
   void counter(std::size_t process, const std::string& name, std::int64_t time_ns, Json values);
+  // An arrow from one slice to another: each end lies in a slice of its track.
+  void arrow(std::uint64_t id, const std::string& name, Track from, std::int64_t from_ns, Track to, std::int64_t to_ns);
   std::string take(const Json& about);
 
  private:

@@ -6,6 +6,7 @@
 
 #include "report/model/frames.h"
 #include "report/render/headline.h"
+#include "report/render/perfetto_collectives.h"
 #include "report/render/perfetto_events.h"
 
 namespace devsan::report {
@@ -67,6 +68,7 @@ class PerfettoRenderer {
 
   std::string render() {
     for (std::size_t i = 0; i < report_.run.processes.size(); ++i) add_process(i);
+    add_collectives(report_.run, events_);
     for (const Finding& finding : report_.findings) add_finding(finding);
     Json about = {{"tool", "devsan"},
                   {"run", text_or_null(report_.run.id)},

@@ -250,6 +250,8 @@ def check_structure(events):
             slices.setdefault((event["pid"], event["tid"]), []).append(event)
         elif event["ph"] == "i":
             assert event["s"] == "t"
+        elif event["ph"] in "sf":
+            assert isinstance(event["id"], int) and (event["pid"], event["tid"]) in named
         else:
             assert event["ph"] == "C" and all(isinstance(value, int) for value in event["args"].values())
     for track in slices.values():
@@ -271,3 +273,35 @@ def test_perfetto_has_tracks_steps_memory_and_findings(devsan, training, tmp_pat
     assert any(e["ph"] == "X" and e["name"].startswith("step") for e in events)
     operators = [e for e in events if e["ph"] == "X" and e["name"] == "aten::linear"]
     assert operators and all(str(program) in e["args"]["at"] for e in operators if e["args"]["at"])
+
+
+COLLECTIVES = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+for step in range(3):
+    dist.all_reduce(torch.ones(4))
+dist.destroy_process_group()
+"""
+
+
+def test_perfetto_joins_the_ranks_of_a_collective_by_arrows(devsan, python, tmp_path):
+    program = tmp_path / "ranks.py"
+    program.write_text(COLLECTIVES)
+    command = [devsan, "run", "--sim", "1", "--quiet", "--out", tmp_path / "out", "--", python, "-m",
+               "torch.distributed.run", "--standalone", "--nproc-per-node=2", program]
+    env = Runner(devsan, python, tmp_path).environment({"OMP_NUM_THREADS": "1"})
+    subprocess.run(list(map(str, command)), env=env, check=True, capture_output=True, timeout=180)
+    events = perfetto_of(devsan, tmp_path / "out", tmp_path)
+    check_structure(events)
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    entered = [(names[e["pid"]].split(" · ")[0], e["args"]["sequence"]) for e in events
+               if e["ph"] == "X" and e["name"] == "all_reduce"]
+    numbers = {number for _, number in entered}
+    assert len(numbers) == 3 and sorted(entered) == sorted((rank, n) for rank in ("rank 0", "rank 1") for n in numbers)
+    starts = {e["id"]: e for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    assert starts and starts.keys() == ends.keys()
+    for number, start in starts.items():
+        assert start["pid"] != ends[number]["pid"] and start["ts"] <= ends[number]["ts"]
