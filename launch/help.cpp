@@ -9,7 +9,6 @@ constexpr std::size_t kColumns = 80;
 constexpr std::size_t kNameColumns = 30;  // CLI11's own width of the column of names
 
 constexpr char kExamples[] = R"(Usage: devsan COMMAND [OPTIONS]
-
 Finds tensors that are on the wrong device, and shows how they got there.
 
   devsan run -- python train.py              run a program under devsan
@@ -20,8 +19,7 @@ Finds tensors that are on the wrong device, and shows how they got there.
 )";
 
 constexpr char kRest[] = R"(
-`devsan COMMAND --help` lists the options of a command. `man devsan` has
-everything in one place, with exit statuses, environment and files.
+`devsan COMMAND --help` lists a command's options; `man devsan` has it all.
 )";
 
 std::string wrapped(const std::string& text, std::size_t columns) {

@@ -24,6 +24,7 @@
 #include "launch/preflight_command.h"
 #include "launch/reference.h"
 #include "launch/run.h"
+#include "report/collect_command.h"
 #include "report/diff_command.h"
 #include "report/rules_command.h"
 #include "report/view_command.h"
@@ -62,6 +63,7 @@ class CommandLine {
     add_preflight();
     report::add_view_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     report::add_diff_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
+    report::add_collect_command(app_, view_status_)->set_version_flag("--version", kVersion, kVersionHelp);
     add_doctor();
     const report::RulesCommands rules = report::add_rules_commands(app_, view_status_);
     for (CLI::App* command : {rules.rules, rules.learn}) command->set_version_flag("--version", kVersion, kVersionHelp);

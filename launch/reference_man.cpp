@@ -144,6 +144,8 @@ the status of the command.
 no trace could be read, or the report could not be written.
 .BR "devsan diff" :
 the second run has findings that the first has not.
+.BR "devsan collect" :
+a trace could not be gathered, or not be read.
 .BR "devsan doctor" :
 an error was found.
 .TP

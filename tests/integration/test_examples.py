@@ -41,7 +41,7 @@ def test_paths_of_an_installation_that_are_named_exist(devsan, name):
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_commands_of_devsan_that_are_shown_have_such_options(devsan, name):
     text = (ROOT / name).read_text()
-    called = re.findall(r"\bdevsan (run|view|diff|build|lib)((?: (?!--[ `\n])[^\s`;#&|)]+)*)", text)
+    called = re.findall(r"\bdevsan (run|view|diff|collect|build|lib)((?: (?!--[ `\n])[^\s`;#&|)]+)*)", text)
     assert name == "docs/uninstalling.md" or called
     for command, words in called:
         known = subprocess.run([devsan, command, "--help"], capture_output=True, text=True, timeout=60).stdout
