@@ -12,7 +12,6 @@ constexpr char kExamples[] = R"(Usage: devsan COMMAND [OPTIONS]
 Finds tensors that are on the wrong device, and shows how they got there.
 
   devsan run -- python train.py              run a program under devsan
-  devsan run --sim 2 -- python train.py      the same with two simulated GPUs
   devsan view devsan-out/RUN                 show what a run found
   LD_PRELOAD=$(devsan lib) python train.py   preload devsan by hand
 

@@ -135,7 +135,7 @@ class CommandLine {
   }
 
   void add_preflight() {
-    preflight_ = add_command("preflight", "Run a few steps of a command on simulated devices, and give a verdict",
+    preflight_ = add_command("preflight", "Run a few steps on simulated devices, and give a verdict",
                              [this] { return preflight(); });
     add_preflight_options(*preflight_, preflight_request_);
   }

@@ -9,7 +9,7 @@ import pytest
 
 from terminal import Terminal
 
-COMMANDS = ["run", "preflight", "view", "diff", "collect", "doctor", "build", "lib"]
+COMMANDS = ["run", "preflight", "view", "diff", "collect", "doctor", "rules", "learn", "build", "lib"]
 FILES = {
     "man": "man/man1/devsan.1",
     "bash": "bash-completion/completions/devsan",
