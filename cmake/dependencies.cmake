@@ -39,6 +39,8 @@ endfunction()
 devsan_headers(devsan_cli CLI11 CLIUtils/CLI11 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 include)
 devsan_headers(devsan_json nlohmann_json nlohmann/json bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d include)
 devsan_headers(devsan_toml tomlplusplus marzer/tomlplusplus c635f218c0aefc801d9748841930365e54fe3089 include)
+# One setting for the whole program: with two of them the linker keeps functions of the one for the other.
+target_compile_definitions(devsan_toml INTERFACE TOML_EXCEPTIONS=1)
 devsan_headers(devsan_log spdlog gabime/spdlog 76fb40d95455f249bd70824ecfcae7a8f0930fa3 include)
 devsan_headers(devsan_log fmt fmtlib/fmt a33701196adfad74917046096bf5a2aa0ab0bb50 include)
 target_compile_definitions(devsan_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)

@@ -1,6 +1,5 @@
 #include "doctor/bugs/known_bugs.h"
 
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include <stdexcept>
@@ -52,14 +51,21 @@ KnownBug bug_of(const toml::table& entry) {
   return bug;
 }
 
+toml::table parsed_table(std::string_view text) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    fail(error.source(), std::string(error.description()));
+  }
+}
+
 }  // namespace
 
 std::vector<KnownBug> parse_known_bugs(std::string_view text) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) fail(parsed.error().source(), std::string(parsed.error().description()));
+  const toml::table parsed = parsed_table(text);
   std::vector<KnownBug> bugs;
-  const toml::array* entries = parsed.table()["bug"].as_array();
-  if (entries == nullptr) fail(parsed.table().source(), "there is no [[bug]]");
+  const toml::array* entries = parsed["bug"].as_array();
+  if (entries == nullptr) fail(parsed.source(), "there is no [[bug]]");
   for (const toml::node& entry : *entries) {
     if (!entry.is_table()) fail(entry.source(), "an entry is no table");
     bugs.push_back(bug_of(*entry.as_table()));
