@@ -165,7 +165,8 @@ def test_errors_of_the_config_that_the_command_names_are_findings(launcher, stag
         }}""")
     done = preflight(launcher, launcher.python, training(launcher), "--deepspeed", config)
     assert done.status == status, done.stderr
-    assert ("offload_param" in done.stderr) == (stage == 2)
+    assert ("offload_param asks for cpu, and ZeRO is at stage 2" in done.stderr) == (stage == 2)
+    assert ("1 error of devsan doctor" in done.stderr) == (stage == 2)
     assert done.stdout == "made 0\nmade 1\n", "the steps run all the same"
 
 
