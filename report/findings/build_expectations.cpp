@@ -34,6 +34,12 @@ std::string first_device_of(const trace::TraceFile& trace, const Stay& stay) {
   return steps.empty() ? std::string() : steps.back().device;
 }
 
+// Whether a line has put it where it is.
+bool was_put_there(const trace::TraceFile& trace, const Stay& stay) {
+  const std::vector<LineageStep> steps = lineage_of(trace, stay.lineage);
+  return steps.empty() || steps.front().how == trace::How::moved;
+}
+
 class Expectations {
  public:
   Expectations(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks) : trace_(trace), tracks_(tracks) {
@@ -67,7 +73,8 @@ class Expectations {
     return found;
   }
 
-  // State of one kind that is beside some parameters, and not beside others.
+  // State of one kind that is beside some parameters, and not beside others, though no line has put it elsewhere: the
+  // parameter has moved, and left it behind.
   std::vector<Breach> astray() const {
     std::map<std::string, std::size_t> beside;
     std::map<std::string, std::vector<Breach>> apart;
@@ -79,7 +86,7 @@ class Expectations {
       if (is_undecided(parameter) || stay.has(trace::kPlaceEmpty)) continue;
       if (stay.device == parameter.device) {
         ++beside[track.leaf];
-      } else {
+      } else if (!was_put_there(trace_, stay)) {
         apart[track.leaf].push_back({&track, &stay, parameter.device});
       }
     }

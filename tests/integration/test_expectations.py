@@ -52,33 +52,32 @@ def test_another_name_switches_nothing_off(run_python):
 STATE = """
     import torch
 
-    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(4))).cuda()
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(4))).cuda(0)
     optimizer = torch.optim.Adam(model.parameters())
-    for step in range(3):
-        model(torch.ones(2, 4, device="cuda")).sum().backward()
-        for parameter in {moved}:
-            for state in optimizer.state[parameter].values():
-                state.data = state.data.cuda()
+    for step in range(2):
+        hidden = torch.ones(2, 4, device="cuda:0")
+        for layer in model:
+            hidden = layer(hidden.to(layer.weight.device))
+        hidden.sum().backward()
+        if step == 1:
+            break
         optimizer.step()
-        for parameter in {moved}:
-            for state in optimizer.state[parameter].values():
-                state.data = state.data.cpu()
+        {between}
 """
 
 
-def state(moved):
-    return STATE.format(moved=moved)
-
-
-def test_state_that_went_astray_from_that_of_others(run_python):
-    findings = misplaced(run_python(state("[model[2].weight]"), sim=1))
+def test_state_that_a_moved_parameter_left_behind(run_python):
+    findings = misplaced(run_python(STATE.format(between='model[2].to("cuda:1")'), sim=2))
     names = [name for f in findings for name in f["expectation"]["names"]]
-    assert sorted(names) == ["exp_avg of model.2.weight", "exp_avg_sq of model.2.weight"]
+    assert "exp_avg of model.2.weight" in names and not [name for name in names if ".1." in name]
     assert {f["expectation"]["rule"] for f in findings} == {"state-beside-parameter"}
+    assert {(f["expectation"]["expected"], f["expectation"]["found"]) for f in findings} == {("cuda:1", "cuda:0")}
 
 
-def test_an_optimizer_that_keeps_all_its_state_on_the_host_is_offloaded(run_python):
-    assert misplaced(run_python(state("model.parameters()"), sim=1)) == []
+@pytest.mark.parametrize("kept", ["optimizer.state.values()", "[optimizer.state[model[2].weight]]"])
+def test_state_that_a_line_put_on_the_host_is_offloaded(run_python, kept):
+    between = f"for state in {kept}: state.update({{key: value.cpu() for key, value in state.items()}})"
+    assert misplaced(run_python(STATE.format(between=between), sim=2)) == []
 
 
 AVERAGE = """
