@@ -7,6 +7,7 @@ import { firstFailure } from "../src/model/first";
 import { bytesText, momentText, rankRanges, ranksText } from "../src/model/format";
 import { highlighted, withRanges } from "../src/model/highlight";
 import { pathOf, pathText } from "../src/model/history";
+import { curveName, curvesToDraw, type Curve } from "../src/model/memory";
 import { lastOperators } from "../src/model/operators";
 import { parseRanks } from "../src/model/ranks";
 import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
@@ -164,6 +165,17 @@ describe("numbers", () => {
     expect(lastOperators(part, { tid: 1, name: "", operators: 1, more: 0, last: [0, 1, 12, 2, 4] })).toEqual([
       { op: "aten::add", file: "a.py", line: 12, function: "f", step: 4 },
     ]);
+  });
+});
+
+describe("memory", () => {
+  test("of curves of one device that count other things, the one of iterations is drawn", () => {
+    const peak = { step: 0, used: 0, held: 0, time: 0 };
+    const curve = (device: string | null, clock?: string): Curve => ({
+      device, ...(clock === undefined ? {} : { clock }), points: 0, peak, step: [], used: [], held: [], time: [],
+    });
+    const drawn = curvesToDraw([curve(null, "shared-tensors"), curve(null), curve("cuda:0", "shared-tensors")]);
+    expect(drawn.map(curveName)).toEqual(["host", "cuda:0, by shared tensors"]);
   });
 });
 

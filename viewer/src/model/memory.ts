@@ -49,5 +49,12 @@ export function processName(process: Process): string {
 }
 
 export function curveName(curve: Curve): string {
-  return curve.device ?? "host";
+  const device = curve.device ?? "host";
+  return curve.clock === undefined ? device : `${device}, by ${curve.clock.replaceAll("-", " ")}`;
+}
+
+// One curve of each device: that of its iterations, where it has one, since steps stand above it.
+export function curvesToDraw(curves: Curve[]): Curve[] {
+  const iterating = new Set(curves.filter((curve) => curve.clock === undefined).map((curve) => curve.device));
+  return curves.filter((curve) => curve.clock === undefined || !iterating.has(curve.device));
 }

@@ -3,7 +3,7 @@ import { MemoryChart } from "../charts/MemoryChart";
 import { RankChart, type Row } from "../charts/RankChart";
 import { firstFailure } from "../model/first";
 import { momentText, secondsText } from "../model/format";
-import { processName, type Curve, type MemoryPart } from "../model/memory";
+import { curveName, curvesToDraw, processName, type MemoryPart } from "../model/memory";
 import type { Report } from "../model/report";
 import {
   extentOf, moved, NO_STEPS, PHASES, summaryOf, waitSummaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart, type WaitSummary,
@@ -119,7 +119,7 @@ export function TimelineView({ report }: { report: Report }) {
   const indices = report.run.processes.map((_, i) => i);
   const chosen = picked ?? indices.find((i) => has(i) && report.run.processes[i]?.pid === failed) ?? indices.find(has) ?? -1;
   if (timeline.state === "loading" || memory.state === "loading") return <p class="panel">Reading…</p>;
-  const shown: Curve[] = curves?.processes[chosen] ?? [];
+  const shown = curvesToDraw(curves?.processes[chosen] ?? []);
   const span = zoom ?? whole;
   return (
     <section aria-labelledby="timeline-title" class="panel">
@@ -135,7 +135,7 @@ export function TimelineView({ report }: { report: Report }) {
         </div>
       )}
       {shown.length === 0 && <p class="faint">This process has no curves of memory: they begin with the second step.</p>}
-      {shown.map((curve) => <MemoryChart key={`${chosen} ${curve.device ?? ""}`} curve={curve} span={span} onZoom={setSpan} />)}
+      {shown.map((curve) => <MemoryChart key={`${chosen} ${curveName(curve)}`} curve={curve} span={span} onZoom={setSpan} />)}
     </section>
   );
 }
