@@ -64,20 +64,37 @@ std::vector<CallParts> with_twins(const CallParts& call) {
   return all;
 }
 
+// Its line goes, where the block has others; none where other code is on it.
+std::optional<program::Edit> without_line(Node statement) {
+  const program::SourceFile& file = statement.file();
+  const program::Range range = statement.range();
+  const std::uint32_t begin = file.line_start(range.line);
+  const std::string_view before = file.text().substr(begin, statement.begin_byte() - begin);
+  const bool alone = before.find_first_not_of(" \t") == std::string_view::npos;
+  if (!alone || range.end_line >= file.line_count() || statement.parent().children().size() < 2) return std::nullopt;
+  return program::Edit{begin, file.line_start(range.end_line + 1), ""};
+}
+
 MaybeChange drop_move(const Site& site, const CallParts& call) {
   const LineageStep* before = step_before(site);
   if (before == nullptr || before->device != site.device || call.arguments.size() > 1) return {};
   if (!call.arguments.empty() && !device_of_move(call)) return {};
-  // The line would do nothing.
-  if (call.call.parent().is(Kind::ExpressionStatement)) return {};
   Change change;
-  for (const CallParts& one : with_twins(call)) {
+  change.text = "Leave out the move " + as_code(call.call.text().substr(call.receiver().text().size()));
+  if (call.call.parent().is(Kind::ExpressionStatement)) {
+    auto edit = without_line(call.call.parent());
+    if (!edit) return {};
+    change.edits.push_back(std::move(*edit));
+    return change;
+  }
+  // What follows a variable may have come from anywhere.
+  const Node given = device_of_move(call);
+  const bool written = !given || says_device(given);
+  for (const CallParts& one : written ? with_twins(call) : std::vector<CallParts>{call}) {
     auto edit = program::replace_expression(one.call, one.receiver().text());
     if (edit) change.edits.push_back(std::move(*edit));
   }
-  if (change.edits.empty()) return {};
-  change.text = "Leave out the move " + as_code(call.call.text().substr(call.receiver().text().size()));
-  return change;
+  return change.edits.empty() ? MaybeChange() : change;
 }
 
 MaybeChange redirect(const Site& site, const CallParts& call, const Place& place) {

@@ -26,12 +26,18 @@ TEST_CASE("A move of what came from there is left out") {
                "y = x * scale  #?\n"}) == "scale = made");
 }
 
-TEST_CASE("Moves beside it in a tuple are left out as well, and a move that is all of its line is not") {
-  CHECK(added({"import torch\nx = given\nscale = torch.ones(3, device='cuda:0')  #c\n"
-               "scale, shift = scale.to('cpu'), shift.to('cpu')  #!m\ny = x * scale + shift  #?\n"}) ==
+TEST_CASE("Moves to a device that is written are left out together, and a line that only moves is left out whole") {
+  const std::string head = "import torch\nx = given\nscale = torch.ones(3, device='cuda:0')  #c\n";
+  CHECK(added({head + "scale, shift = scale.to('cpu'), shift.to('cpu')  #!m\ny = x * scale + shift  #?\n"}) ==
         "scale, shift = scale, shift");
-  CHECK(added({"import torch\nx = given\nscale = torch.ones(3, device='cuda:0')  #c\nscale.to('cpu')  #!m\n"
-               "y = x * scale  #?\n"}) != "scale");
+  CHECK(added({head + "scale, shift = scale.to(rows.device), shift.to(rows.device)  #!m\ny = x * scale  #?\n"}) ==
+        "scale, shift = scale, shift.to(rows.device)");
+  Failing failing{
+      "import torch\nfrom torch import nn\nnet = nn.Linear(3, 3).cuda()  #c\nnet.to('cpu')  #!m\ny = net(x)  #?\n",
+      "net.weight"};
+  failing.odd_is = trace::NameKind::parameter;
+  CHECK(added(failing).empty());
+  CHECK(patched(failing).diff.find("\n-net.to('cpu')") != std::string::npos);
 }
 
 TEST_CASE("A result that nobody takes is taken") {
