@@ -167,7 +167,8 @@ JobShape job_shape(const std::vector<std::string>& command, const Variables& var
   if (launch.launcher == "torchrun") return shape_of_torchrun(launch.options, variables);
   if (launch.launcher == "deepspeed") return shape_of_deepspeed(launch.options);
   if (launch.launcher == "accelerate") return shape_of_accelerate(launch.options, variables);
-  if (launch.launcher == "mpirun") return {"mpirun", whole_number(value_of_any(launch.options, {"-n", "-np", "--np"})), 1};
+  if (launch.launcher == "mpirun")
+    return {"mpirun", whole_number(value_of_any(launch.options, {"-n", "-np", "--np"})), 1};
   if (launch.launcher == "srun") {
     return {"srun", whole_number(value_of_any(launch.options, {"--ntasks-per-node", "--ntasks", "-n"})), 1};
   }

@@ -88,10 +88,9 @@ int view(const ViewOptions& given) {
   for (const rules::Complaint& complaint : rules.complaints) complain(complaint.sentence());
   if (!rules.complaints.empty()) return 2;
   FactsOfRun facts;
-  const Reading reading =
-      read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
-                  options.all_runs ? RunsRead::all : RunsRead::newest, options.facts.wanted ? &facts : nullptr,
-                  {options.rules ? &rules : nullptr});
+  const Reading reading = read_traces(options.paths, options.suppressions ? &suppressions.entries : nullptr,
+                                      options.all_runs ? RunsRead::all : RunsRead::newest,
+                                      options.facts.wanted ? &facts : nullptr, {options.rules ? &rules : nullptr});
   for (const std::string& complaint : reading.complaints) complain(complaint);
   const Report& report = reading.report;
   if (reading.readable == 0) {

@@ -38,7 +38,8 @@ struct ViewOptions {
   Colour colour = Colour::automatic;
 };
 
-// 0; 1 where nothing was readable or the output could not be written; 2 where the file of suppressions, or of rules, is wrong.
+// 0; 1 where nothing was readable or the output could not be written; 2 where the file of suppressions, or of rules, is
+// wrong.
 int view(const ViewOptions& options);
 
 // Adds the command to a program's own. Parsing the command line runs it and sets `exit_status`; wrong usage is a

@@ -61,4 +61,15 @@ inline void add_sample(Series* series, typename decltype(Series::samples)::value
   atom(series->offered).store(count + 1, std::memory_order_release);
 }
 
+// As if no sample had been offered.
+template <class Series>
+inline void clear_samples(Series* series) noexcept {
+  if (series == nullptr) return;
+  atom(series->offered).store(0, std::memory_order_release);
+  series->stride = 0;
+  atom(series->latest.number).store(0, std::memory_order_release);
+  atom(series->peak.number).store(0, std::memory_order_release);
+  for (auto& sample : series->samples) atom(sample.number).store(0, std::memory_order_release);
+}
+
 }  // namespace devsan::trace

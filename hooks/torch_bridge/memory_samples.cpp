@@ -192,7 +192,7 @@ void look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock)
   }
 }
 
-// A process with iterations of its own has no other curves.
+// Rounds of one line and of the next have no common count. A process with iterations of its own has no other curves.
 bool has_curves_by(trace::SeriesClock clock) noexcept;
 
 // Of a step that comes too soon for more, what its tensors keep is looked at alone.
@@ -227,7 +227,7 @@ bool iterates() noexcept {
 }
 
 bool has_curves_by(trace::SeriesClock clock) noexcept {
-  return clock == trace::SeriesClock::iterations || !iterates();
+  return clock == trace::SeriesClock::iterations || (clock == trace::SeriesClock::shared_tensors && !iterates());
 }
 
 void note_shared_tensor() noexcept {
@@ -255,17 +255,14 @@ constinit Rounds rounds{};
 constexpr std::uint32_t kLeastRounds = 16;
 constexpr std::uint32_t kMostOthers = 32;
 
-// What a loop without backward has kept counts as given back when the next iteration finds it gone.
-void finish_rounds() noexcept {
-  if (rounds.line.load(std::memory_order_relaxed) == trace::SiteId::none) return;
-  const std::uint32_t count = rounds.count.load(std::memory_order_relaxed);
-  rounds.start(trace::SiteId::none);
+// The next iteration, or a loop at another line, ends the rounds of this one.
+void finish_rounds(trace::SiteId next) noexcept {
+  if (rounds.line.load(std::memory_order_relaxed) == next) return;
+  const bool counted = rounds.count.load(std::memory_order_relaxed) >= kLeastRounds;
+  rounds.start(next);
   bool idle = false;
-  if (count < kLeastRounds || !looking.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
-  trace::MemorySample at{};
-  at.time_ns = trace::wall_clock_ns();
-  at.step = count + 1;
-  end_rounds(at);
+  if (!counted || !looking.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
+  begin_rounds();
   looking.store(false, std::memory_order_release);
 }
 
@@ -305,7 +302,7 @@ void watch_memory_over_forks() noexcept {
 }
 
 void sample_memory(std::uint32_t step) noexcept {
-  finish_rounds();
+  finish_rounds(trace::SiteId::none);
   iterating_epoch.store(runtime.epoch_page->epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   sample(step, trace::SeriesClock::iterations);
 }
@@ -314,12 +311,11 @@ void note_round(trace::SiteId site) noexcept {
   const trace::SiteId line = rounds.line.load(std::memory_order_relaxed);
   if (line != site) {
     if (line == trace::SiteId::none || rounds.others.fetch_add(1, std::memory_order_relaxed) >= kMostOthers)
-      rounds.start(site);
+      finish_rounds(site);
     return;
   }
   rounds.others.store(0, std::memory_order_relaxed);
   const std::uint32_t count = rounds.count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (count == kLeastRounds) begin_rounds();
   if (count >= kLeastRounds) sample(count, trace::SeriesClock::rounds);
 }
 

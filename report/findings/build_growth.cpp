@@ -218,12 +218,6 @@ struct Curves {
   double records = 0;             // that the host has of the tensors, with every step
 };
 
-// A process that begins to train has other curves from then on: what it kept before did not go on.
-bool is_followed_by_another(const Process& process, const MemoryCurve& curve) {
-  return std::ranges::any_of(process.memory,
-                             [&](const MemoryCurve& other) { return &other > &curve && other.device == curve.device; });
-}
-
 Curves judge_curves(const trace::TraceFile& trace, const Process& process, const std::vector<GrowingSite>& sites) {
   std::map<std::string, double> by_tensors;
   // What is on a simulated device is memory of the process, too.
@@ -235,7 +229,6 @@ Curves judge_curves(const trace::TraceFile& trace, const Process& process, const
   const bool seldom = looked_seldom(trace);
   Curves curves;
   for (const MemoryCurve& curve : process.memory) {
-    if (is_followed_by_another(process, curve)) continue;
     const auto slope = slope_of(curve);
     const double tensors = by_tensors[curve.device];
     if (!slope || tensors > slope->per_step * kAccountedFor) continue;

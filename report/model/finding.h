@@ -399,7 +399,7 @@ struct Process {
   std::uint64_t lost_events = 0;  // what the trace had no room for
   std::map<std::string, std::string> info;
   std::vector<Thread> threads;
-  std::vector<MemoryCurve> memory;  // the host first
+  std::vector<MemoryCurve> memory;   // the host first
   std::vector<LiveSite> live_sites;  // the largest first
   StepTimes step_times;
   std::vector<DeviceCall> device_calls;

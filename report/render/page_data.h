@@ -17,7 +17,8 @@ Json page_head(const Report& report, const Sources& sources);
 // The last operators of each thread, as numbers that point into a list of texts.
 Json page_operators(const Run& run);
 
-// The curves of memory, as columns, and what lines kept at their peaks. Of a run with many processes only some of their points, so that a page stays small.
+// The curves of memory, as columns, and what lines kept at their peaks. Of a run with many processes only some of their
+// points, so that a page stays small.
 Json page_memory(const Run& run);
 
 // When steps and their phases were, in the same way, and when processes waited in collectives.

@@ -31,10 +31,9 @@ std::string as_element(std::string_view name, const Json& data) {
 }  // namespace
 
 std::string render_page(const Report& report, const Sources& sources) {
-  const std::string data = as_element("head", page_head(report, sources)) +
-                           as_element("operators", page_operators(report.run)) +
-                           as_element("memory", page_memory(report.run)) +
-                           as_element("timeline", page_timeline(report.run));
+  const std::string data =
+      as_element("head", page_head(report, sources)) + as_element("operators", page_operators(report.run)) +
+      as_element("memory", page_memory(report.run)) + as_element("timeline", page_timeline(report.run));
   std::string page(kPage);
   page.replace(page.find(kDataMark), kDataMark.size(), data);
   return page;

@@ -322,6 +322,16 @@ def test_what_an_evaluation_gives_back_before_the_next_training_is_no_growth(run
     assert growth(run, ("warning", "note")) == []
 
 
+def test_a_model_that_is_moved_parameter_by_parameter_is_no_growth(run_python):
+    run = run_python("""
+        import torch
+        model = torch.nn.Sequential(*(torch.nn.Linear(128, 128) for layer in range(60)))
+        model.cuda()
+        print(float(model(torch.ones(1, 128, device="cuda")).sum().detach()))
+        """, sim=1)
+    assert growth(run, ("warning", "note")) == []
+
+
 def test_many_moves_by_one_line_within_an_iteration_are_no_evaluation(run_python):
     run = run_python(loop(each="parts = [torch.ones(1 << 14).cuda() for part in range(40)]", steps=60, pause=0), sim=1)
     assert growth(run, ("warning", "note")) == []

@@ -82,8 +82,6 @@ class Sites final : public LiveStorageVisitor {
     return true;
   }
 
-  bool has_any() const noexcept { return known_count_ != 0; }
-
   std::int64_t next_cost_factor() noexcept {
     ++censuses_;
     for (const EarlyCensuses& early : kEarly) {
@@ -92,8 +90,13 @@ class Sites final : public LiveStorageVisitor {
     return kCostFactor;
   }
 
+  explicit constexpr Sites(bool computed_only) noexcept : computed_only_(computed_only) {}
+
   void forget_sites() noexcept {
-    for (const std::uint16_t place : known()) sites_[place] = {};
+    for (const std::uint16_t place : known()) {
+      trace::clear_samples(sites_[place].series);
+      sites_[place] = {};
+    }
     known_count_ = 0;
     last_node_ = trace::LineageId::none;
     last_ = nullptr;
@@ -112,8 +115,12 @@ class Sites final : public LiveStorageVisitor {
     const trace::LineageNode words = runtime.recorder->lineage(node);
     const std::uint64_t key = key_of(words);
     last_node_ = node;
-    last_ = words.how == static_cast<trace::How>(0) ? nullptr : place_of(key);
+    last_ = counts(words.how) ? place_of(key) : nullptr;
     return last_;
+  }
+
+  bool counts(trace::How how) const noexcept {
+    return computed_only_ ? how == trace::How::derived : how != static_cast<trace::How>(0);
   }
 
   Site* place_of(std::uint64_t key) noexcept {
@@ -195,6 +202,7 @@ class Sites final : public LiveStorageVisitor {
   int records_ = 0;
   trace::LineageId last_node_ = trace::LineageId::none;
   Site* last_ = nullptr;
+  bool computed_only_;
 };
 
 // Censuses paced by steps, and what they have cost. Any thread asks whether one is due; the one that looks adds them.
@@ -253,8 +261,6 @@ struct Counted {
     paced.start_at(step);
   }
 
-  bool may_look() const noexcept { return next_census != kNever; }
-
   void give_up() noexcept {
     next_census = kNever;
     paced.stop();
@@ -262,8 +268,8 @@ struct Counted {
   }
 };
 
-constinit Counted by_steps{};
-constinit Counted by_rounds{};
+constinit Counted by_steps{.sites = Sites(false)};
+constinit Counted by_rounds{.sites = Sites(true)};
 
 Counted& counted_by(trace::SeriesClock clock) noexcept {
   return clock == trace::SeriesClock::rounds ? by_rounds : by_steps;
@@ -292,11 +298,6 @@ void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noex
 
 void begin_rounds() noexcept {
   by_rounds.start_at(0);
-}
-
-void end_rounds(trace::MemorySample sample) noexcept {
-  by_rounds.start_in_this_process();
-  if (by_rounds.may_look() && by_rounds.sites.has_any()) by_rounds.sites.take(sample, trace::SeriesClock::rounds);
 }
 
 }  // namespace devsan::hooks
