@@ -86,7 +86,7 @@ class JobOfThree {
     Process& process = ranks_[rank].process;
     process.close = CloseMark::open;
     process.ending = Ending{signal, std::nullopt, std::nullopt, false};
-    process.end_ns = at_s * kSecond;
+    process.ended_ns = at_s * kSecond;
   }
 
   Process& process(int rank) { return ranks_[rank].process; }
