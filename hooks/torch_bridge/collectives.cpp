@@ -16,7 +16,6 @@
 #include "hooks/torch_bridge/event.h"
 #include "hooks/torch_bridge/operand_list.h"
 #include "hooks/torch_bridge/tensor_fields.h"
-#include "hooks/torch_bridge/thread_start.h"
 #include "hooks/torch_bridge/torch_function.h"
 #include "trace/clock.h"
 
@@ -25,7 +24,8 @@ namespace devsan::hooks {
 // bool c10d::Work::isCompleted(), of the base class: whether torch has called finish().
 bool work_is_finished(void* work) __asm__("_ZN4c10d4Work11isCompletedEv") DEVSAN_TORCH_FUNCTION;
 // void c10d::Work::finish(std::exception_ptr)
-void finish_work(void* work, void* exception) __asm__("_ZN4c10d4Work6finishESt13exception_ptr") DEVSAN_TORCH_FUNCTION;
+void finish_work(void* work, void* exception) __asm__("_ZN4c10d4Work6finishENSt15__exception_ptr13exception_ptrE")
+    DEVSAN_TORCH_FUNCTION;
 // bool c10d::Work::wait(std::chrono::milliseconds), of the base class and of those of Gloo that have their own
 bool wait_for_work(void* work, std::int64_t timeout) __asm__(
     "_ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE") DEVSAN_TORCH_FUNCTION;
@@ -120,7 +120,6 @@ void CollectiveCalls::begin(const at::RecordFunction& guard, const SchemaOperato
                             BoxedArguments arguments) noexcept {
   if (count_ == kMostCalls || static_cast<std::size_t>(op.group_at) >= arguments.size()) return;
   ThreadState& state = thread_state();
-  if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
   if (runtime.host->options.hang_after > 0) watch_for_hangs();
   const void* const group = held_by(arguments[static_cast<std::size_t>(op.group_at)]);
   if (group == nullptr) return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -102,15 +103,30 @@ std::optional<FailureNote> first_note(std::int64_t since_ns) noexcept {
   return first;
 }
 
-void say_who_was_first(const FailureNote& first, const OwnFailure& own) noexcept {
+void say_who_was_first(const FailureNote& first, std::int64_t own_ns) noexcept {
   FixedText<1024> text("rank ");
   text.append_number(static_cast<std::uint64_t>(first.rank)).append(" failed first, in step ");
   text.append_number(first.step).append(": it raised ").append(first.text.view());
-  if (own.time_ns > first.time_ns) {
-    text.append(" (").append_number(static_cast<std::uint64_t>((own.time_ns - first.time_ns) / kMilliseconds));
+  if (own_ns > first.time_ns) {
+    text.append(" (").append_number(static_cast<std::uint64_t>((own_ns - first.time_ns) / kMilliseconds));
     text.append(" ms before this rank)");
   }
   runtime.host->say(text.c_str());
+}
+
+bool say_if_another_was_first(std::int64_t own_ns) noexcept {
+  const std::optional<FailureNote> first = first_note(joined_ns.load(std::memory_order_relaxed));
+  if (!first || first->rank == 0 || first->from_collective) return false;
+  say_who_was_first(*first, own_ns);
+  return true;
+}
+
+// What rank 0 has still to say: when it failed, and in which process, for a fork child has the handlers of its parent.
+std::int64_t unsaid_ns = 0;
+pid_t unsaid_by = 0;
+
+void say_at_exit(int, void*) {
+  if (unsaid_by == ::getpid()) say_if_another_was_first(unsaid_ns);
 }
 
 }  // namespace
@@ -126,9 +142,11 @@ void tell_other_ranks(const OwnFailure& failure) noexcept {
   const int rank = own_rank.load(std::memory_order_relaxed);
   if (world_size.load(std::memory_order_relaxed) < 2 || rank < 0) return;
   leave_note(failure, rank);
-  if (rank != 0) return;
-  const std::optional<FailureNote> first = first_note(joined_ns.load(std::memory_order_relaxed));
-  if (first && first->rank != 0 && !first->from_collective) say_who_was_first(*first, failure);
+  if (rank != 0 || say_if_another_was_first(failure.time_ns)) return;
+  // A rank that destroys its groups on its way out is felt by the others before it leaves its note.
+  unsaid_ns = failure.time_ns;
+  unsaid_by = ::getpid();
+  ::on_exit(say_at_exit, nullptr);
 }
 
 }  // namespace devsan::hooks
