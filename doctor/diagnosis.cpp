@@ -11,16 +11,16 @@ std::string dashed(std::string name) {
   return name;
 }
 
-}  // namespace
-
 std::span<const CheckInfo> all_checks() {
   static const std::vector<CheckInfo> checks = {
-#define DEVSAN_CHECK(name, group, help) {Check::name, Group::group, dashed(#name), help},
+#define DEVSAN_CHECK(name, group, help) {Check::name, Group::group, dashed(#name)},
 #include "doctor/checks.def"
 #undef DEVSAN_CHECK
   };
   return checks;
 }
+
+}  // namespace
 
 const CheckInfo& info_of(Check check) {
   return all_checks()[static_cast<std::size_t>(check)];

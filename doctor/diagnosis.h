@@ -27,9 +27,7 @@ struct CheckInfo {
   Check check;
   Group group;
   std::string name;  // "visible-devices"
-  std::string_view help;
 };
-std::span<const CheckInfo> all_checks();
 const CheckInfo& info_of(Check check);
 
 struct GroupInfo {

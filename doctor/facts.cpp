@@ -8,11 +8,6 @@
 namespace devsan::doctor {
 namespace {
 
-std::string text_at(const Json& config, const char* path) {
-  const Json* value = find_value(config, path);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 // As accelerate's DeepSpeedPlugin fills a config from its own keys.
 Json settings_of_accelerate(const Json& config) {
   const std::int64_t stage = whole_number(find_value(config, "deepspeed_config.zero_stage")).value_or(2);
@@ -21,7 +16,7 @@ Json settings_of_accelerate(const Json& config) {
                    {"fp16", {{"enabled", precision == "fp16"}}},
                    {"bf16", {{"enabled", precision == "bf16" || precision == "fp8"}}}};
   for (const char* what : {"offload_param", "offload_optimizer"}) {
-    const std::string device = text_at(config, (std::string("deepspeed_config.") + what + "_device").c_str());
+    const std::string device = text_at(config, std::string("deepspeed_config.") + what + "_device");
     if (!device.empty()) settings["zero_optimization"][what]["device"] = device;
   }
   return settings;

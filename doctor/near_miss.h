@@ -9,5 +9,7 @@ namespace devsan::doctor {
 
 // The nearest of `known` when it is so near that `text` is likely a slip of it; else empty.
 std::string nearest(std::string_view text, const std::vector<std::string>& known);
+// "; did you mean …?", or nothing.
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& known);
 
 }  // namespace devsan::doctor

@@ -30,6 +30,10 @@ std::string billions(std::uint64_t count) {
   return count >= 1'000'000'000 ? one_decimal(value / 1e9, "billion") : one_decimal(value / 1e6, "million");
 }
 
+std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

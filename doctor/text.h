@@ -11,6 +11,7 @@ namespace devsan::doctor {
 std::string gibibytes(double bytes);                              // "12.5 GiB"; "512 MiB" below one
 std::string counted(std::uint64_t count, std::string_view noun);  // "1 GPU", "3 GPUs"
 std::string billions(std::uint64_t count);                        // "7.0 billion"; "125.0 million"
+std::string cuda_version_text(int version);                       // 12040: "12.4"
 std::string listed(const std::vector<std::string>& words);        // "a, b and c"
 
 }  // namespace devsan::doctor

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -57,39 +56,14 @@ std::size_t processors_of_version2(const fs::path& group) {
   return file >> quota >> period ? whole_processors(quota, period) : kUnlimited;
 }
 
-// What the tightest of a group and those above it allows. In a container the path may be the one outside of it, and
-// then only the topmost group is to be seen.
-std::size_t tightest(const fs::path& mount, fs::path group, const std::function<std::size_t(const fs::path&)>& limit) {
-  std::size_t least = limit(mount);
-  for (; !group.empty() && group != group.root_path(); group = group.parent_path()) {
-    least = std::min(least, limit(mount / group.relative_path()));
-  }
-  return least;
-}
-
-bool has_word(const std::string& list, const std::string& word) {
-  return ("," + list + ",").find("," + word + ",") != std::string::npos;
-}
-
 void apply_groups(const fs::path& root, Capacity& capacity) {
   if (const auto group = doctor::read_group_memory(root)) {
     capacity.memory = std::min<std::size_t>(capacity.memory, group->left);
   }
-  const fs::path mounts = root / "sys/fs/cgroup";
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const fs::path group = line.substr(second + 1);
-    if (controllers.empty()) {
-      capacity.processors = std::min(capacity.processors, tightest(mounts, group, processors_of_version2));
-    }
-    if (has_word(controllers, "cpu")) {
-      capacity.processors = std::min(capacity.processors, tightest(mounts / "cpu", group, processors_of_version1));
-    }
-  }
+  doctor::visit_groups(root, "cpu", [&](const fs::path& group, int version) {
+    const std::size_t here = version == 2 ? processors_of_version2(group) : processors_of_version1(group);
+    capacity.processors = std::min(capacity.processors, here);
+  });
 }
 
 std::size_t usable_processors() {

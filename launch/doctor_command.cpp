@@ -51,7 +51,7 @@ void add_doctor_options(CLI::App& command, DoctorRequest& request) {
       ->option_text("N");
   command.add_option("--python", flags.python, "check the torch and the packages of this Python (default: python3)")
       ->option_text("PY");
-  auto* json = command.add_option("--json", flags.json_file, "print the result as JSON, or write it to FILE");
+  auto* json = command.add_option("--json", request.json_file, "print the result as JSON, or write it to FILE");
   json->expected(0, 1)->type_name("[FILE]");
   report::add_colour_option(command, request.colour);
   command.footer("The exit status is 1 if there is an error, and 0 if there are warnings at most.");
@@ -63,7 +63,7 @@ int doctor_command(const DoctorRequest& request, const std::string& version) {
   const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
   const std::string text = request.json ? doctor::render_json(facts, diagnosis, version)
                                         : render_diagnosis(diagnosis, report::style_of(request.colour));
-  if (!report::write_out(text, request.json ? request.flags.json_file : "")) return 1;
+  if (!report::write_out(text, request.json ? request.json_file : "")) return 1;
   return diagnosis.count(doctor::Level::error) > 0 ? 1 : 0;
 }
 

@@ -15,6 +15,7 @@ namespace devsan::launch {
 struct DoctorRequest {
   DoctorFlags flags;
   bool json = false;
+  std::string json_file;  // "" or "-" is the standard output
   report::Colour colour = report::Colour::automatic;
 };
 

@@ -86,8 +86,8 @@ doctor::HooksFact hooks_for(const std::string& python) {
     if (probed.torch) return hooks_of(*probed.torch);
     return {doctor::Level::warning, "devsan has no hooks here: " + probed.reason + ".", ""};
   } catch (const std::exception& error) {
-    return {doctor::Level::warning, std::string("Which hooks devsan would take cannot be told: ") + error.what() + ".",
-            ""};
+    return {doctor::Level::warning,
+            std::string("devsan could not find out which hooks it would use: ") + error.what() + ".", ""};
   }
 }
 
@@ -112,7 +112,7 @@ doctor::Facts gather_facts(const DoctorFlags& flags) {
   facts.python = probe.python;
   facts.packages = doctor::Packages::read(probe.path);
   facts.torch = doctor::read_torch_build(probe.path, facts.packages);
-  if (facts.torch) facts.hooks = hooks_for(probe.python.path);
+  if (flags.hooks && facts.torch) facts.hooks = hooks_for(probe.python.path);
   if (flags.accelerate) facts.accelerate = doctor::read_config(*flags.accelerate);
   if (flags.deepspeed) {
     facts.deepspeed = doctor::read_config(*flags.deepspeed);

@@ -13,7 +13,7 @@ struct DoctorFlags {
   std::optional<std::string> deepspeed;   // a file
   std::optional<std::string> accelerate;  // a file
   doctor::Plan plan;
-  std::string json_file;  // "" or "-" is the standard output
+  bool hooks = true;  // also which hooks devsan would use, which starts the Python
 };
 
 doctor::Facts gather_facts(const DoctorFlags& flags);

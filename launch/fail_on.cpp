@@ -15,8 +15,7 @@ using report::Severity;
 std::string about_unknown(std::string_view name) {
   const std::vector<std::string> known = FailOn::words();
   std::string text = "--fail-on: unknown kind '" + std::string(name) + "'";
-  if (const std::string guess = doctor::nearest(name, known); !guess.empty())
-    return text + "; did you mean " + guess + "?";
+  if (const std::string guess = doctor::did_you_mean(name, known); !guess.empty()) return text + guess;
   text += "; known kinds:";
   for (const std::string& word : known) text.append(word == known.front() ? " " : ", ").append(word);
   return text;

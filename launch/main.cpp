@@ -228,9 +228,8 @@ class CommandLine {
     } else if (chosen.empty()) {
       for (const CLI::App* command : shown_commands(app_)) known.push_back(command->get_name());
     }
-    const std::string guess = doctor::nearest(word.substr(0, word.find('=')), known);
     const std::string what = is_option ? "option " : (chosen.empty() ? "command " : "argument ");
-    return prefix_of_chosen() + "unknown " + what + word + (guess.empty() ? "" : "; did you mean " + guess + "?");
+    return prefix_of_chosen() + "unknown " + what + word + doctor::did_you_mean(word.substr(0, word.find('=')), known);
   }
 
   CLI::App app_{"Finds tensors that are on the wrong device, and shows how they got there.", "devsan"};

@@ -28,8 +28,7 @@ void add_preflight_options(CLI::App& command, PreflightRequest& request) {
   command.add_flag("--quiet", request.flags.quiet, "write nothing to stderr but the verdict");
   command.footer(
       "The exit status is 0 if nothing was found, 66 for findings, 69 if the command cannot be simulated, and its own "
-      "if "
-      "it failed in another way.");
+      "if it failed in another way.");
 }
 
 }  // namespace devsan::launch

@@ -17,9 +17,8 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-}  // namespace
-
-// The option is DeepSpeed's own, or that of a program that hands the file on, such as a Trainer's.
+// The file that the command names for DeepSpeed; empty: none that is there. The option is DeepSpeed's own, or that of a
+// program that hands the file on, such as a Trainer's.
 std::string deepspeed_config_of(const std::vector<std::string>& command) {
   for (const std::string_view option :
        {"--deepspeed-config", "--deepspeed", "--ds-config", "--deepspeed-config-file"}) {
@@ -29,8 +28,11 @@ std::string deepspeed_config_of(const std::vector<std::string>& command) {
   return {};
 }
 
+}  // namespace
+
 doctor::Diagnosis diagnose_command(const std::vector<std::string>& command, const JobShape& shape) {
   DoctorFlags flags;
+  flags.hooks = false;
   if (const std::optional<std::string> python = find_python(command)) flags.python = *python;
   if (const std::string config = deepspeed_config_of(command); !config.empty()) flags.deepspeed = config;
   if (is_file(shape.config)) flags.accelerate = shape.config;

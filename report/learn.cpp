@@ -13,17 +13,13 @@ constexpr std::uint32_t kLeastSteps = 3;  // of an optimizer, to tell what a ste
 constexpr std::size_t kMostSentences = 400;
 constexpr std::size_t kMostAlternatives = 6;
 
-std::string text_of_place(const Stay& stay) {
-  return stay.device + (stay.has(trace::kPlacePinned) ? " pinned" : "");
-}
-
 // Where a tensor was all the time; none for one that came and went, or was a mere placeholder.
 std::optional<std::string> lasting_place(const KeptTensor& track) {
   std::optional<std::string> place;
   for (const Stay& stay : track.stays) {
     if (stay.has(trace::kPlaceEmpty)) continue;
-    if (place && *place != text_of_place(stay)) return std::nullopt;
-    place = text_of_place(stay);
+    if (place && *place != stay.text()) return std::nullopt;
+    place = stay.text();
   }
   return place;
 }

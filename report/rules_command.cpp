@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/command_output.h"
 #include "report/findings/collect.h"
 #include "report/learn.h"
 #include "rules/rules_file.h"
@@ -23,7 +24,7 @@ constexpr int kWrong = 2;
 // Says what is wrong; false if something is.
 bool read_sound(const std::string& path, rules::RulesFile& file) {
   file = rules::read_rules(path);
-  for (const rules::Complaint& complaint : file.complaints) std::cerr << "devsan: " << complaint.sentence() << '\n';
+  for (const rules::Complaint& complaint : file.complaints) complain(complaint.sentence());
   return file.complaints.empty();
 }
 
@@ -44,7 +45,7 @@ int compile_rules(const std::string& path) {
   return std::cout ? 0 : kDiffers;
 }
 
-// A rule in one line, with whom it is about.
+// A rule in one line, with the ranks and steps it applies to.
 std::string line_of(const rules::Rule& rule) {
   std::string text = rule.sentence;
   const auto add = [&](std::string_view name, const rules::Spans& spans) {
@@ -92,10 +93,10 @@ int learn_rules(const std::vector<fs::path>& paths) {
   ReadingAids aids;
   aids.visit = [&learner](const trace::TraceFile& trace) { learner.add(trace); };
   const Reading reading = read_traces(paths, nullptr, RunsRead::newest, nullptr, aids);
-  for (const std::string& complaint : reading.complaints) std::cerr << "devsan: " << complaint << '\n';
+  for (const std::string& complaint : reading.complaints) complain(complaint);
   if (reading.readable == 0) return kDiffers;
   if (!learner.saw_placements()) {
-    std::cerr << "devsan: these traces do not say where tensors were: no model was seen\n";
+    complain("these traces do not say where tensors were: no model was seen");
     return kDiffers;
   }
   std::cout << learner.rules(reading.report) << std::flush;

@@ -14,20 +14,20 @@ bool ends_component(std::string_view name, std::size_t at) {
   return at == name.size() || name[at] == '.' || name[at] == '[';
 }
 
-std::optional<long> number_of(std::string_view text) {
-  long value = 0;
+}  // namespace
+
+std::optional<std::int64_t> natural_number(std::string_view text) {
+  std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size() && !text.empty();
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
   return whole && value >= 0 ? std::optional(value) : std::nullopt;
 }
-
-}  // namespace
 
 std::optional<Pattern::Token> Pattern::parse_braces(std::string_view inside, std::size_t at, Error* error) {
   Token token{Token::What::alternatives, {}, 0, 0, {}};
   const std::size_t dash = inside.find('-');
-  const auto first = number_of(inside.substr(0, dash));
-  const auto last = dash != inside.npos ? number_of(inside.substr(dash + 1)) : std::nullopt;
+  const auto first = natural_number(inside.substr(0, dash));
+  const auto last = dash != inside.npos ? natural_number(inside.substr(dash + 1)) : std::nullopt;
   if (first && last) {
     if (*first > *last) {
       *error = {at, "the numbers in braces go from a larger to a smaller one"};
@@ -109,7 +109,7 @@ void Pattern::advance(const Token& token, std::string_view name, const std::vect
     if (token.what != Token::What::number) continue;
     std::size_t end = at;
     while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-    const auto value = number_of(name.substr(at, end - at));
+    const auto value = natural_number(name.substr(at, end - at));
     if (value && *value >= token.first && *value <= token.last) to[end] = 1;
   }
 }

@@ -1,6 +1,7 @@
 // Patterns of names: `layers.{0-11}.mlp`, `*.fp32_partitioned_groups_flat[*]`, `{encoder,decoder}.norm`.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include <vector>
 
 namespace devsan::rules {
+
+// "12"; none for any other text.
+std::optional<std::int64_t> natural_number(std::string_view text);
 
 // `*` stands for any text, `?` for one character, `{0-3}` for a number from 0 to 3, `{a,b}` for one of several texts.
 class Pattern {
@@ -33,8 +37,8 @@ class Pattern {
     enum class What : unsigned char { text, any, one, number, alternatives };
     What what;
     std::string text;
-    long first = 0;
-    long last = 0;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
     std::vector<std::string> alternatives;
   };
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "rules/pattern.h"
 
 namespace devsan::rules {
 namespace {
@@ -16,20 +17,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole && value >= 0 ? std::optional(value) : std::nullopt;
-}
-
 std::optional<std::pair<std::int64_t, std::int64_t>> span_in(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto first = number_in(trimmed(text.substr(0, dash)));
+  const auto first = natural_number(trimmed(text.substr(0, dash)));
   if (!first) return std::nullopt;
   if (dash == text.npos) return std::pair(*first, *first);
   const std::string_view behind = trimmed(text.substr(dash + 1));
-  const auto last = behind.empty() ? std::optional(kNoEnd) : number_in(behind);
+  const auto last = behind.empty() ? std::optional(kNoEnd) : natural_number(behind);
   if (!last || *last < *first) return std::nullopt;
   return std::pair(*first, *last);
 }
@@ -41,15 +35,6 @@ std::string without_separators(std::string_view text) {
       out, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
   return out;
 }
-
-struct SpanField {
-  std::string_view name;
-  Spans Rule::*member;
-};
-constexpr std::array<SpanField, 4> kSpanFields = {{{"ranks", &Rule::ranks},
-                                                   {"local_ranks", &Rule::local_ranks},
-                                                   {"world_size", &Rule::world_sizes},
-                                                   {"steps", &Rule::steps}}};
 
 }  // namespace
 
@@ -87,7 +72,7 @@ std::string format_spans(const Spans& spans) {
 
 std::string compiled_line(const Rule& rule) {
   std::string line = "rule\t" + without_separators(rule.name) + '\t' + without_separators(rule.sentence);
-  for (const SpanField& span : kSpanFields) {
+  for (const SpanKey& span : kSpanKeys) {
     const Spans& spans = rule.*span.member;
     if (!spans.empty()) line += '\t' + std::string(span.name) + '=' + format_spans(spans);
   }
@@ -109,9 +94,9 @@ std::optional<Rule> rule_of_line(std::string_view file, int line, std::string_vi
   if (parse_sentence(fields[2], rule)) return std::nullopt;
   for (std::size_t k = 3; k < fields.size(); ++k) {
     const std::size_t equals = fields[k].find('=');
-    const auto known = std::ranges::find(kSpanFields, fields[k].substr(0, equals), &SpanField::name);
+    const auto known = std::ranges::find(kSpanKeys, fields[k].substr(0, equals), &SpanKey::name);
     const auto spans = equals != std::string_view::npos ? parse_spans(fields[k].substr(equals + 1)) : std::nullopt;
-    if (known == kSpanFields.end() || !spans) return std::nullopt;
+    if (known == kSpanKeys.end() || !spans) return std::nullopt;
     rule.*known->member = *spans;
   }
   return rule;

@@ -1,6 +1,7 @@
 // A rule: where something is expected to be, or what is not to happen. docs/rules.md says how it is written.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,6 +54,16 @@ struct Rule {
   Spans world_sizes;
   Spans steps;
 };
+
+// The keys that say for whom and when a rule holds, in files and in compiled lines.
+struct SpanKey {
+  std::string_view name;
+  Spans Rule::*member;
+};
+inline constexpr std::array<SpanKey, 4> kSpanKeys = {{{"ranks", &Rule::ranks},
+                                                      {"local_ranks", &Rule::local_ranks},
+                                                      {"world_size", &Rule::world_sizes},
+                                                      {"steps", &Rule::steps}}};
 
 // What is wrong with a sentence, and at which of its bytes.
 struct SentenceError {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "rules/nearest.h"
+#include "doctor/near_miss.h"
 #include "trace/compiled_rules.h"
 
 namespace devsan::rules {
@@ -18,16 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxComplaints = 20;
 constexpr std::size_t kMaxIncludes = 32;
-
-// Which key of a rule says for whom and when it holds.
-struct SpanKey {
-  std::string_view name;
-  Spans Rule::*member;
-};
-constexpr std::array<SpanKey, 4> kSpanKeys = {{{"ranks", &Rule::ranks},
-                                               {"local_ranks", &Rule::local_ranks},
-                                               {"world_size", &Rule::world_sizes},
-                                               {"steps", &Rule::steps}}};
 
 // Where the text of a string begins: behind its quote, or its three quotes and a line's end.
 int column_of(const toml::node& node, std::string_view source, std::size_t offset) {
@@ -135,7 +125,7 @@ class Reader {
     std::string list;
     for (const std::string& word : known) list += (list.empty() ? "" : ", ") + word;
     complain(source, key.source(),
-             "unknown key '" + std::string(key.str().substr(0, 60)) + "'" + did_you_mean(key.str(), known) +
+             "unknown key '" + std::string(key.str().substr(0, 60)) + "'" + doctor::did_you_mean(key.str(), known) +
                  "; known keys: " + list);
   }
 
@@ -156,8 +146,9 @@ class Reader {
   void take_off(const Source& source, const toml::node& node, const std::string& name) {
     const std::vector<std::string> known = expectations();
     if (std::ranges::find(known, name) == known.end() && name != "all") {
-      return complain(source, node.source(),
-                      "no built-in expectation has the name '" + name.substr(0, 60) + "'" + did_you_mean(name, known));
+      return complain(
+          source, node.source(),
+          "no built-in expectation has the name '" + name.substr(0, 60) + "'" + doctor::did_you_mean(name, known));
     }
     file_.off.push_back(name);
   }

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <span>
 
-#include "rules/nearest.h"
+#include "doctor/near_miss.h"
 #include "rules/pattern.h"
 #include "rules/rule.h"
 
@@ -79,7 +79,7 @@ class SentenceParser {
   }
   void want(std::string_view what, const std::vector<std::string>& known) {
     const std::string found = at_ < words_.size() ? " stands " + quoted(word()) : " the sentence ends";
-    fail("where " + std::string(what) + " is expected," + found + did_you_mean(word(), known));
+    fail("where " + std::string(what) + " is expected," + found + doctor::did_you_mean(word(), known));
   }
 
   void forbidden() {
@@ -199,15 +199,16 @@ class SentenceParser {
     const std::string_view type = text.substr(0, colon);
     if (std::ranges::find(kDevices, type) == kDevices.end()) {
       const std::vector<std::string> known(kDevices.begin(), kDevices.end());
-      return fail(text.empty() ? "where a device is expected, the sentence ends"
-                               : quoted(text) + " is no device such as cpu or cuda:1" + did_you_mean(type, known));
+      return fail(text.empty()
+                      ? "where a device is expected, the sentence ends"
+                      : quoted(text) + " is no device such as cpu or cuda:1" + doctor::did_you_mean(type, known));
     }
     if (colon != text.npos) {
       const std::string_view index = text.substr(colon + 1);
       const bool number = !index.empty() && index.size() < 4 && index.find_first_not_of("0123456789") == index.npos;
       if (!number && index != "local_rank" && index != "rank") {
         return fail("behind the colon of a device stands its number, local_rank or rank" +
-                    did_you_mean(index, {"local_rank", "rank"}));
+                    doctor::did_you_mean(index, {"local_rank", "rank"}));
       }
     }
     where.device = text;

@@ -39,4 +39,13 @@ std::byte* append(std::byte* to, std::span<const Part> parts) noexcept {
   return to + parts.size_bytes();
 }
 
+// A record that never changes: its head, then one kind of parts.
+template <class Head, class Part>
+void publish_whole(std::byte* place, RecordKind kind, const Head& head, std::span<const Part> parts,
+                   std::size_t size) noexcept {
+  std::memcpy(place, &head, sizeof(head));
+  append(place + sizeof(head), parts);
+  publish(place, kind, {place, size});
+}
+
 }  // namespace devsan::trace

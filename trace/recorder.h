@@ -187,6 +187,8 @@ class Recorder {
   bool add_record(std::byte* base, RecordKind kind, const Payload& payload) noexcept;
   template <class Payload>
   Payload* add_changing(RecordKind kind, const Payload& fixed, std::size_t mutable_bytes) noexcept;
+  template <class Payload, class Fill>
+  Payload* add_in_place(RecordKind kind, std::size_t mutable_bytes, Fill fill) noexcept;
 
   std::atomic<std::byte*> base_{nullptr};
   FileLayout layout_;

@@ -205,39 +205,38 @@ DeviceMemoryPayload* Recorder::add_device_memory(const DeviceMemoryPayload& fixe
 }
 
 // Filled where it lies: it is too large for a stack, and room that was never used is zero.
-CallRingPayload* Recorder::add_call_ring() noexcept {
+template <class Payload, class Fill>
+Payload* Recorder::add_in_place(RecordKind kind, std::size_t mutable_bytes, Fill fill) noexcept {
   std::byte* const base = writable_by_owner();
-  std::byte* const place = base != nullptr ? begin_record(base, sizeof(CallRingPayload)) : nullptr;
+  std::byte* const place = base != nullptr ? begin_record(base, sizeof(Payload)) : nullptr;
   if (place == nullptr) return nullptr;
-  auto* const ring = reinterpret_cast<CallRingPayload*>(place);
-  ring->entry_count = kCallRingEntries;
-  publish(place, RecordKind::CallRing, {place + kCallRingMutableBytes, sizeof(*ring) - kCallRingMutableBytes});
-  return ring;
+  auto* const made = reinterpret_cast<Payload*>(place);
+  fill(*made);
+  publish(place, kind, {place + mutable_bytes, sizeof(Payload) - mutable_bytes});
+  return made;
+}
+
+CallRingPayload* Recorder::add_call_ring() noexcept {
+  return add_in_place<CallRingPayload>(RecordKind::CallRing, kCallRingMutableBytes,
+                                       [](CallRingPayload& ring) { ring.entry_count = kCallRingEntries; });
 }
 
 CollectiveRingPayload* Recorder::add_collective_ring() noexcept {
-  std::byte* const base = writable_by_owner();
-  std::byte* const place = base != nullptr ? begin_record(base, sizeof(CollectiveRingPayload)) : nullptr;
-  if (place == nullptr) return nullptr;
-  auto* const ring = reinterpret_cast<CollectiveRingPayload*>(place);
-  ring->entry_count = kCollectiveEntries;
-  constexpr std::size_t kFixed = sizeof(*ring) - kCollectiveRingMutableBytes;
-  publish(place, RecordKind::CollectiveRing, {place + kCollectiveRingMutableBytes, kFixed});
-  return ring;
+  return add_in_place<CollectiveRingPayload>(
+      RecordKind::CollectiveRing, kCollectiveRingMutableBytes,
+      [](CollectiveRingPayload& ring) { ring.entry_count = kCollectiveEntries; });
 }
 
 void Recorder::add_collective_group(const CollectiveGroupPayload& fixed, std::span<const std::int32_t> ranks) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return;
   ranks = at_most(ranks);
-  const std::size_t size = (sizeof(CollectiveGroupPayload) + ranks.size_bytes() + 7) / 8 * 8;
+  const std::size_t size = whole_words(sizeof(CollectiveGroupPayload) + ranks.size_bytes());
   std::byte* const place = begin_record(base, size);
   if (place == nullptr) return;
   CollectiveGroupPayload head = fixed;
   head.ranks = static_cast<std::uint32_t>(ranks.size());
-  std::memcpy(place, &head, sizeof(head));
-  append(place + sizeof(head), ranks);
-  publish(place, RecordKind::CollectiveGroup, {place, size});
+  publish_whole(place, RecordKind::CollectiveGroup, head, ranks, size);
 }
 
 template <class Payload>
@@ -250,9 +249,7 @@ void Recorder::add_with_frames(RecordKind kind, const Payload& fixed, std::span<
   if (place == nullptr) return;
   Payload head = fixed;
   head.frames = static_cast<std::uint16_t>(frames.size());
-  std::memcpy(place, &head, sizeof(head));
-  append(place + sizeof(head), frames);
-  publish(place, kind, {place, size});
+  publish_whole(place, kind, head, frames, size);
 }
 
 void Recorder::add_failure(const FailurePayload& fixed, std::span<const FrameRecord> frames) noexcept {
@@ -264,27 +261,17 @@ void Recorder::add_waiting_stack(const WaitingStackPayload& fixed, std::span<con
 }
 
 MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept {
-  std::byte* const base = writable_by_owner();
-  std::byte* const place = base != nullptr ? begin_record(base, sizeof(MemorySeriesPayload)) : nullptr;
-  if (place == nullptr) return nullptr;
-  auto* const series = reinterpret_cast<MemorySeriesPayload*>(place);
-  series->kind = kind;
-  series->device = device;
-  series->clock = clock;
-  constexpr std::size_t kFixed = sizeof(*series) - kMemorySeriesMutableBytes;
-  publish(place, RecordKind::MemorySeries, {place + kMemorySeriesMutableBytes, kFixed});
-  return series;
+  return add_in_place<MemorySeriesPayload>(RecordKind::MemorySeries, kMemorySeriesMutableBytes,
+                                           [&](MemorySeriesPayload& series) {
+                                             series.kind = kind;
+                                             series.device = device;
+                                             series.clock = clock;
+                                           });
 }
 
 StepSeriesPayload* Recorder::add_step_series() noexcept {
-  std::byte* const base = writable_by_owner();
-  std::byte* const place = base != nullptr ? begin_record(base, sizeof(StepSeriesPayload)) : nullptr;
-  if (place == nullptr) return nullptr;
-  auto* const series = reinterpret_cast<StepSeriesPayload*>(place);
-  series->sample_count = kStepSamples;
-  constexpr std::size_t kFixed = sizeof(*series) - kStepSeriesMutableBytes;
-  publish(place, RecordKind::StepSeries, {place + kStepSeriesMutableBytes, kFixed});
-  return series;
+  return add_in_place<StepSeriesPayload>(RecordKind::StepSeries, kStepSeriesMutableBytes,
+                                         [](StepSeriesPayload& series) { series.sample_count = kStepSamples; });
 }
 
 SiteMemoryPayload* Recorder::add_site_memory(SiteId site, OperatorId op, DeviceSlot device,
@@ -313,9 +300,7 @@ void Recorder::add_live_memory(const LiveMemoryPayload& fixed, std::span<const L
   if (place == nullptr) return;
   LiveMemoryPayload head = fixed;
   head.rows = static_cast<std::uint16_t>(rows.size());
-  std::memcpy(place, &head, sizeof(head));
-  append(place + sizeof(head), rows);
-  publish(place, RecordKind::LiveMemory, {place, size});
+  publish_whole(place, RecordKind::LiveMemory, head, rows, size);
 }
 
 template <class Payload>

@@ -66,9 +66,7 @@ void Recorder::add_placements(const PlacementsPayload& fixed, std::span<const Pl
   if (place == nullptr) return;
   PlacementsPayload head = fixed;
   head.count = static_cast<std::uint16_t>(records.size());
-  std::memcpy(place, &head, sizeof(head));
-  append(place + sizeof(head), records);
-  publish(place, RecordKind::Placements, {place, size});
+  publish_whole(place, RecordKind::Placements, head, records, size);
 }
 
 bool Recorder::wants_source_file(StringId file) noexcept {

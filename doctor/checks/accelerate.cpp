@@ -13,16 +13,6 @@ namespace {
 constexpr char kLaunchPage[] = "https://huggingface.co/docs/accelerate/basic_tutorials/launch";
 constexpr char kDeepSpeedPage[] = "https://huggingface.co/docs/accelerate/usage_guides/deepspeed";
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-std::string text_at(const Json& config, std::string_view path) {
-  const Json* value = find_value(config, path);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 class AccelerateChecker {
  public:
   AccelerateChecker(const Facts& facts, Diagnosis& diagnosis)
@@ -202,7 +192,7 @@ class AccelerateChecker {
     tell_value(Level::error,
                "deepspeed_config_file is given, and so " + std::string(refused.size() == 1 ? "is " : "are ") +
                    listed(refused) + ".",
-               "accelerate stops: they belong into the DeepSpeed config.", "Take them out of this file.",
+               "accelerate stops: they belong in the DeepSpeed config.", "Take them out of this file.",
                "deepspeed_config.deepspeed_config_file");
   }
 
@@ -215,7 +205,7 @@ class AccelerateChecker {
       tell_value(Level::error,
                  "offload_param_device is " + param + ", and zero_stage is " + std::to_string(*stage) + ".",
                  "Only stage 3 divides and offloads parameters; they stay on the GPU.",
-                 "Set zero_stage to 3, or it to none.", "deepspeed_config.offload_param_device");
+                 "Set zero_stage to 3, or offload_param_device to none.", "deepspeed_config.offload_param_device");
     } else if (param_on && !optimizer.empty() && optimizer != param) {
       tell_value(Level::warning,
                  "offload_param_device is " + param + ", offload_optimizer_device is " + optimizer + ".",

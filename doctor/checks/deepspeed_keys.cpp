@@ -158,7 +158,7 @@ class KeyChecker {
     const bool refused = section.closed && release_ != Release::newer;
     std::string cure = "Take it out, or look it up.";
     if (!guess.empty()) cure = "Did you mean " + guess + "?";
-    if (!elsewhere.empty()) cure = "It belongs into " + elsewhere + ".";
+    if (!elsewhere.empty()) cure = "It belongs in " + elsewhere + ".";
     tell(refused ? Level::error : Level::warning, path, "is no key that DeepSpeed knows.",
          refused ? "DeepSpeed refuses the config (pydantic: extra inputs are not permitted)."
                  : "DeepSpeed passes it over without a word.",

@@ -194,8 +194,7 @@ class ZeroChecker {
   void check_one_of(std::string_view path, std::initializer_list<std::string_view> words) {
     const Json* value = at(path);
     if (value == nullptr || value->is_null() || is_auto(value)) return;
-    std::string text = value->is_string() ? value->get<std::string>() : std::string();
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string text = lower(value->is_string() ? value->get<std::string>() : std::string());
     if (std::ranges::find(words, text) != words.end()) return;
     tell(Level::error, std::string(path) + " is " + shown(*value) + ".", "DeepSpeed refuses it.",
          "Use one of " + listed({words.begin(), words.end()}) + ".", key(path));

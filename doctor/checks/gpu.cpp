@@ -20,10 +20,6 @@ bool has_gpu_hardware(const Facts& facts) {
          !facts.driver.all.empty();
 }
 
-std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 // The GPUs by name: "2 GPUs (2 x NVIDIA H100)".
 std::string gpus_text(const std::vector<Gpu>& gpus) {
   std::vector<std::string> names;

@@ -26,7 +26,7 @@ EstimateInput input_of(const Facts& facts, const DeepSpeedView& view) {
   return input;
 }
 
-// "for 7.0 billion parameters on 8 ranks, 4 of them on this machine"
+// "for 7.0 billion parameters on 8 ranks, 4 on a node"
 std::string basis(const EstimateInput& input) {
   return "for " + billions(input.params) + " parameters on " + counted(input.world_size, "rank") + ", " +
          std::to_string(input.ranks_per_node) + " on a node";

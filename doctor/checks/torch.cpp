@@ -111,7 +111,7 @@ void check_torch_driver(const Facts& facts, Diagnosis& diagnosis) {
   if (!facts.torch || facts.torch->cuda.empty() || !facts.driver.loaded() || facts.driver.cuda_version == 0) return;
   const int wanted = major_of(facts.torch->cuda);
   const int has = facts.driver.cuda_version / 1000;
-  const std::string driver = std::to_string(has) + "." + std::to_string(facts.driver.cuda_version % 1000 / 10);
+  const std::string driver = cuda_version_text(facts.driver.cuda_version);
   if (has >= wanted) {
     diagnosis.ok(Check::torch_driver, "The driver runs CUDA " + driver + ", torch needs " + facts.torch->cuda + ".",
                  kCompatibility);

@@ -2,22 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
 namespace devsan::doctor {
 namespace {
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-std::string text_at(const Json& config, std::string_view path) {
-  const Json* value = find_value(config, path);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
 
 Setting setting_at(const Json& config, std::string_view path) {
   const Json* value = find_value(config, path);

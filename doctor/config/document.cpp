@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -167,6 +169,16 @@ const Json* find_value(const Json& object, std::string_view path) {
     if (dot == path.size()) return value;
     path.remove_prefix(dot + 1);
   }
+}
+
+std::string text_at(const Json& object, std::string_view path) {
+  const Json* value = find_value(object, path);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
 std::string shown(const Json& value) {

@@ -34,6 +34,12 @@ Document read_config(const std::filesystem::path& path);
 // The value at "zero_optimization.offload_param.device"; null where there is none.
 const Json* find_value(const Json& object, std::string_view path);
 
+// The text at such a path; empty where there is none, or another value.
+std::string text_at(const Json& object, std::string_view path);
+
+// Config files write "CPU" and "cpu" alike.
+std::string lower(std::string text);
+
 // A value as it may be shown: short, and on one line.
 std::string shown(const Json& value);
 

@@ -46,32 +46,39 @@ void consider(const fs::path& group, const Names& names, std::optional<GroupMemo
   if (!tightest || memory.left < tightest->left) tightest = memory;
 }
 
-// In a container the path may be the one outside of it, and then only the topmost group is to be seen.
-void consider_with_parents(const fs::path& mount, fs::path group, const Names& names,
-                           std::optional<GroupMemory>& tightest) {
-  consider(mount, names, tightest);
+using GroupVisitor = std::function<void(const fs::path& group, int version)>;
+
+// In a container the path may be the host's, and then only the topmost group is visible.
+void visit_with_parents(const fs::path& mount, fs::path group, int version, const GroupVisitor& visit) {
+  visit(mount, version);
   for (; !group.empty() && group != group.root_path(); group = group.parent_path()) {
-    consider(mount / group.relative_path(), names, tightest);
+    visit(mount / group.relative_path(), version);
   }
 }
 
 }  // namespace
 
-std::optional<GroupMemory> read_group_memory(const fs::path& root) {
+void visit_groups(const fs::path& root, const std::string& controller, const GroupVisitor& visit) {
   const fs::path mounts = root / "sys/fs/cgroup";
-  std::optional<GroupMemory> tightest;
   std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {  // "4:memory:/path", "0::/path"
+  for (std::string line; std::getline(file, line);) {  // "4:cpu,cpuacct:/path", "0::/path"
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const fs::path group = line.substr(second + 1);
-    if (controllers == ",,") consider_with_parents(mounts, group, kVersion2, tightest);
-    if (controllers.find(",memory,") != std::string::npos) {
-      consider_with_parents(mounts / "memory", group, kVersion1, tightest);
+    if (controllers == ",,") visit_with_parents(mounts, group, 2, visit);
+    if (controllers.find("," + controller + ",") != std::string::npos) {
+      visit_with_parents(mounts / controller, group, 1, visit);
     }
   }
+}
+
+std::optional<GroupMemory> read_group_memory(const fs::path& root) {
+  std::optional<GroupMemory> tightest;
+  visit_groups(root, "memory", [&](const fs::path& group, int version) {
+    consider(group, version == 2 ? kVersion2 : kVersion1, tightest);
+  });
   return tightest;
 }
 

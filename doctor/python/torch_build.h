@@ -17,7 +17,7 @@ struct TorchBuild {
   std::string version;                              // "2.11.0+cu130"
   std::string cuda;                                 // "13.0"; empty for a build without CUDA
   std::string hip;                                  // of ROCm; empty for others
-  std::vector<std::string> architectures;           // "sm_80", "compute_90"; empty where they cannot be told
+  std::vector<std::string> architectures;           // "sm_80", "compute_90"; empty if unknown
   std::map<std::string, std::string> requirements;  // packages of NVIDIA that it asks for, with their versions
 };
 

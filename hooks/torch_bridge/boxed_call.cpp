@@ -255,7 +255,7 @@ class BoxedCalls {
     // TorchScript's stack holds other values below the arguments.
     const BoxedArguments own = arguments.slice(arguments.size() - schema.arguments().size());
     ThreadState& state = thread_state();
-    const bool collective = std::string_view(schema.name()).starts_with("c10d::");
+    const bool collective = is_collective(schema);
     const bool part_of_outer = count_ == kMostCalls || is_part_of_outer(state);
     if (part_of_outer && !collective) return;
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);

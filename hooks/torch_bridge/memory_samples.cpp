@@ -192,13 +192,11 @@ void look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock)
   }
 }
 
-// Rounds of one line and of the next have no common count. A process with iterations of its own has no other curves.
-bool has_curves_by(trace::SeriesClock clock) noexcept;
-
-// Of a step that comes too soon for more, what its tensors keep is looked at alone.
+// Of a step that comes too soon for more, what its tensors keep is looked at alone; of rounds always: those of one line
+// and of the next have no common count for a curve.
 void sample(std::uint32_t step, trace::SeriesClock clock) noexcept {
   const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
-  const bool due = now >= next_look.load(std::memory_order_relaxed) && has_curves_by(clock);
+  const bool due = clock != trace::SeriesClock::rounds && now >= next_look.load(std::memory_order_relaxed);
   if (!due && !wants_census(step, clock, now)) return;
   bool idle = false;
   // A child of a fork that came while its parent was looking never looks itself.
@@ -221,18 +219,9 @@ constinit std::atomic<std::uint64_t> iterating_epoch{0};
 constinit std::atomic<std::uint64_t> sharing_epoch{0};
 constinit std::atomic<std::uint32_t> shared_tensors{0};
 
-bool iterates() noexcept {
-  const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  return iterating_epoch.load(std::memory_order_relaxed) == epoch;
-}
-
-bool has_curves_by(trace::SeriesClock clock) noexcept {
-  return clock == trace::SeriesClock::iterations || (clock == trace::SeriesClock::shared_tensors && !iterates());
-}
-
 void note_shared_tensor() noexcept {
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
-  if (epoch == 0 || thread_state().epoch != epoch || iterates()) return;
+  if (epoch == 0 || thread_state().epoch != epoch || iterating_epoch.load(std::memory_order_relaxed) == epoch) return;
   if (sharing_epoch.exchange(epoch, std::memory_order_relaxed) != epoch) shared_tensors.store(0);
   sample(shared_tensors.fetch_add(1, std::memory_order_relaxed) + 1, trace::SeriesClock::shared_tensors);
 }

@@ -125,7 +125,7 @@ SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept {
   SchemaOperator op;
   op.id = runtime.recorder->add_operator({name, static_cast<std::size_t>(length)});
   op.factory = makes_new_values(schema);
-  if (std::string_view(schema.name()).starts_with("c10d::")) note_collective(schema, op);
+  if (is_collective(schema)) note_collective(schema, op);
   if (op.id != trace::OperatorId::none) add(key, op);
   return op;
 }

@@ -5,6 +5,7 @@
 #include <ATen/core/function_schema.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "hooks/torch_bridge/traffic.h"
 #include "trace/file_layout.h"
@@ -21,6 +22,11 @@ struct SchemaOperator {
   std::int8_t group_at = -1;  // of a collective: which argument is the group,
   std::int8_t peer_at = -1;   // and which the other rank
 };
+
+// An operator of a process group.
+inline bool is_collective(const c10::FunctionSchema& schema) noexcept {
+  return std::string_view(schema.name()).starts_with("c10d::");
+}
 
 // Any thread may call this at any time. The first call takes some 0.2 ms, the first one of a new operator some
 // microseconds, all others take no lock.

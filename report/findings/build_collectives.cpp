@@ -41,12 +41,17 @@ bool waits_in(const EnteredCollective* entry) {
   return entry != nullptr && !entry->is_over() && (entry->flags & (trace::kEndNotTold | trace::kCaptured)) == 0;
 }
 
+// Where torch did not say who is in the group, those are that have been in it.
+bool is_member(const GroupKey& group, const RankLog& log) {
+  if (group.ranks.empty()) return log.groups.contains(&group);
+  return std::ranges::find(group.ranks, log.rank) != group.ranks.end();
+}
+
 // The members that have traces.
 std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs) {
   std::vector<const RankLog*> members;
   for (const auto& [rank, log] : logs.ranks()) {
-    const bool named = std::ranges::find(group.ranks, rank) != group.ranks.end();
-    if (named || (group.ranks.empty() && log.groups.contains(&group))) members.push_back(&log);
+    if (is_member(group, log)) members.push_back(&log);
   }
   return members;
 }
@@ -79,8 +84,8 @@ Signature signature_of(const EnteredCollective& entry) {
 
 class Stories {
  public:
-  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs)
-      : processes_(processes), logs_(logs), troubles_(troubles_of(processes, logs)), first_(first_trouble(troubles_)) {
+  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs, const std::map<int, RankTrouble>& troubles)
+      : processes_(processes), logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
     stuck_ = std::ranges::any_of(logs_.ranks(), [](const auto& one) { return one.second.stuck_ns != 0; });
   }
 
@@ -107,7 +112,7 @@ class Stories {
 
   const std::vector<Process>& processes_;
   const CollectiveLogs& logs_;
-  const std::map<int, RankTrouble> troubles_;
+  const std::map<int, RankTrouble>& troubles_;
   const std::pair<const int, RankTrouble>* const first_;
   bool stuck_ = false;  // a collective took longer than `--hang-after`
 };
@@ -180,12 +185,12 @@ CollectiveStory Stories::tell(const CollectivePlace& place) const {
   story.group = place.group->name;
   story.group_ranks = place.group->ranks;
   story.sequence = place.number;
-  // Where torch did not say who is in the group, those are that have been in it.
+  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
   if (story.group_ranks.empty()) {
-    for (const RankLog* const log : members_of(*place.group, logs_)) story.group_ranks.push_back(log->rank);
+    for (const RankLog* const log : members) story.group_ranks.push_back(log->rank);
   }
   const EnteredCollective* told = nullptr;
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members) {
     const EnteredCollective* const entry = entry_of(*log, place);
     if (told == nullptr || (waits_in(entry) && !waits_in(told))) told = entry != nullptr ? entry : told;
     story.per_rank.push_back(turn_of(*log, place));
@@ -219,9 +224,7 @@ std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
 bool Stories::is_explained(const CollectivePlace& place) const {
   if (first_ == nullptr || first_->second.from_collective) return false;
   const auto log = logs_.ranks().find(first_->first);
-  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
-  const bool member = std::ranges::find(members, &log->second) != members.end();
-  return member && never_entered(log->second, place);
+  return is_member(*place.group, log->second) && never_entered(log->second, place);
 }
 
 // The ranks that did not come to it wait themselves, for others.
@@ -357,12 +360,12 @@ Finding Stories::mismatch_finding(const CollectivePlace& place) const {
 }
 
 std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
+  const RankLog& waited_for = logs_.ranks().at(rank);
   std::map<std::pair<const GroupKey*, std::uint64_t>, std::size_t> waiting;
   for (const auto& [other, log] : logs_.ranks()) {
     if (other == rank) continue;
     for (const auto& [group, of_group] : log.groups) {
-      const auto members = members_of(*group, logs_);
-      if (std::ranges::none_of(members, [&](const RankLog* one) { return one->rank == rank; })) continue;
+      if (!is_member(*group, waited_for)) continue;
       const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
       if (open != of_group.by_number.end()) ++waiting[{group, open->first}];
     }
@@ -374,10 +377,11 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
 
 }  // namespace
 
-std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs) {
+std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                                       const std::map<int, RankTrouble>& troubles) {
   std::vector<Finding> findings;
   if (logs.ranks().size() < 2) return findings;
-  const Stories stories(processes, logs);
+  const Stories stories(processes, logs, troubles);
   if (!stories.in_trouble()) return findings;
   for (const CollectivePlace& place : stories.mismatches()) findings.push_back(stories.mismatch_finding(place));
   // Ranks that are in different collectives wait for each other, and for whoever comes later.
@@ -387,9 +391,10 @@ std::vector<Finding> build_collectives(const std::vector<Process>& processes, co
 }
 
 std::optional<FirstFailure> first_failure_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                                             const std::map<int, RankTrouble>& troubles,
                                              const std::vector<Finding>& findings) {
   if (logs.ranks().size() < 2) return std::nullopt;
-  const Stories stories(processes, logs);
+  const Stories stories(processes, logs, troubles);
   const auto* const first = stories.first();
   if (first == nullptr) return std::nullopt;
   const auto& [rank, trouble] = *first;

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "report/findings/build_expectations.h"
+#include "report/findings/lines_of_trace.h"
 #include "report/model/frames.h"
 #include "report/model/merge.h"
 #include "report/model/operands.h"
@@ -168,7 +169,7 @@ class Judge {
 
   void add_activations(const rules::Rule& rule, const std::string& type, std::vector<Breach>& found) {
     const std::string function = type + ".forward";
-    const std::uint32_t count = trace_.header().lineage_used;
+    const std::uint32_t count = entries_of(trace_, trace::SectionKind::lineage, trace_.header().lineage_used);
     for (std::uint32_t id = 1; id < count; ++id) {
       const auto node = trace_.lineage(trace::LineageId{id});
       if (!node || node->how == trace::How::called) continue;
@@ -217,10 +218,6 @@ Operand operand_of_breach(const trace::TraceFile& trace, const Breach& breach) {
   return operand;
 }
 
-std::string text_of_stay(const Stay& stay) {
-  return stay.device + (stay.has(trace::kPlacePinned) ? " pinned" : "");
-}
-
 Finding finding_of_breaches(const trace::TraceFile& trace, Expectation expectation,
                             const std::vector<Breach>& breaches) {
   const Breach& first = breaches.front();
@@ -236,7 +233,7 @@ Finding finding_of_breaches(const trace::TraceFile& trace, Expectation expectati
   finding.step = first.stay->step;
   finding.time_ns = first.stay->time_ns;
   expectation.expected = first.expected;
-  expectation.found = text_of_stay(*first.stay);
+  expectation.found = first.stay->text();
   expectation.tensors = breaches.size();
   for (std::size_t k = 0; k < std::min(breaches.size(), kMostNames); ++k) {
     expectation.names.push_back(breaches[k].track->name());
@@ -255,7 +252,7 @@ std::vector<Finding> findings_of(const trace::TraceFile& trace, const Expectatio
   std::vector<Group> order;
   for (Breach& breach : breaches) {
     const auto where = place_of_stay(trace, *breach.stay);
-    const Group group{where ? where->file : "", where ? where->line : 0, text_of_stay(*breach.stay), breach.expected};
+    const Group group{where ? where->file : "", where ? where->line : 0, breach.stay->text(), breach.expected};
     if (!groups.contains(group)) order.push_back(group);
     groups[group].push_back(std::move(breach));
   }

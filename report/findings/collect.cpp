@@ -114,7 +114,7 @@ void note_error(const Finding& finding, Process& process) {
   if (first) process.first_error_ns = finding.time_ns;
 }
 
-// Every so-manieth point, and the last one.
+// Evenly spaced points, and the last one.
 void shorten(MemoryCurve& curve) {
   if (curve.points.size() <= kBriefPoints) return;
   std::vector<MemoryPoint> kept;
@@ -204,9 +204,10 @@ Report Collector::take() {
   suppressor_.begin_run();
   place_processes(report_.run.processes);
   take(build_endings(report_.run.processes), nullptr);
-  take(build_collectives(report_.run.processes, collectives_), nullptr);
+  const std::map<int, RankTrouble> troubles = troubles_of(report_.run.processes, collectives_);
+  take(build_collectives(report_.run.processes, collectives_, troubles), nullptr);
   report_.findings = merger_.take();
-  report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, report_.findings);
+  report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, troubles, report_.findings);
   report_.suppressed = suppressed_.take();
   set_apart(report_);
   slice::Codebase codebase(sources_);

@@ -27,7 +27,7 @@ class Collector {
   // With `facts`, which outlives this, what the processes recorded around their findings is gathered there.
   explicit Collector(const std::vector<SuppressionUse>* instead = nullptr, FactsOfRun* facts = nullptr);
   void add(ReadTrace read);
-  // With so many traces to come, details of processes that nothing is told of are left out.
+  // With this many traces, details of processes that ended by themselves are left out.
   void expect(std::size_t traces) { brief_ = traces > kTracesInFull; }
   void add_damage(const std::filesystem::path& file, const trace::Damage& damage);
   std::size_t traces() const { return report_.run.processes.size(); }

@@ -72,7 +72,7 @@ struct RankLog {
 
 class CollectiveLogs {
  public:
-  // `process` is what is told of the trace.
+  // `process` describes the process that wrote the trace.
   void add(const trace::TraceFile& trace, const Process& process);
 
   const std::map<int, RankLog>& ranks() const { return ranks_; }

@@ -4,17 +4,13 @@
 #include <optional>
 
 namespace devsan::report {
-namespace {
 
-// A damaged header may count more entries than there are.
 std::uint32_t entries_of(const trace::TraceFile& trace, trace::SectionKind kind, std::uint32_t counted) {
   const trace::Section& section = trace.header().sections[static_cast<std::size_t>(kind) - 1];
   return section.entry_size == 0
              ? 0
              : static_cast<std::uint32_t>(std::min<std::uint64_t>(counted, section.size / section.entry_size));
 }
-
-}  // namespace
 
 LinesOfTrace::LinesOfTrace(const trace::TraceFile& trace, const std::vector<const LineageStep*>& steps) {
   std::set<Place> wanted;

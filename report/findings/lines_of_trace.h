@@ -1,6 +1,7 @@
 // What a process made at lines of its program: where another rank's history is held against it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,9 @@
 #include "trace/reader.h"
 
 namespace devsan::report {
+
+// How many entries of the section there are: a damaged header may count more. `counted` is what it says.
+std::uint32_t entries_of(const trace::TraceFile& trace, trace::SectionKind kind, std::uint32_t counted);
 
 class LinesOfTrace {
  public:

@@ -40,14 +40,13 @@ bool waits_in_last_collective(const RankLog& log) {
   return log.last && !log.last->is_over() && (log.last->flags & trace::kEndNotTold) == 0;
 }
 
-// Of a process whose end nobody has told of.
+// For a process whose end is not recorded.
 std::int64_t last_sign_of_life(const RankLog& log) {
   return log.last ? std::max(log.last->entered_ns, log.last->finished_ns) : 0;
 }
 
 std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log) {
   RankTrouble trouble;
-  trouble.pid = process.pid;
   trouble.step = process.steps > 0 ? process.steps - 1 : 0;
   if (log.uncaught) {
     trouble.raised = true;

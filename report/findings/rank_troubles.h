@@ -13,7 +13,6 @@
 namespace devsan::report {
 
 struct RankTrouble {
-  std::uint32_t pid = 0;
   std::int64_t time_ns = 0;  // by the clock of the lowest rank's host; 0 not known
   std::uint32_t step = 0;
   std::optional<Frame> where;

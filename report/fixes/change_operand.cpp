@@ -161,19 +161,13 @@ std::vector<Node> with_values_beside(const Site& site, Node operand) {
   return all;
 }
 
-// x = x.to(d)
-std::string moved_before(const std::vector<Node>& names, const std::string& device) {
-  std::vector<std::string_view> done;
-  std::string targets;
-  std::string values;
-  for (const Node name : names) {
-    if (std::ranges::find(done, name.text()) != done.end()) continue;
-    done.push_back(name.text());
-    const std::string text(name.text());
-    targets += (targets.empty() ? "" : ", ") + text;
-    values += (values.empty() ? "" : ", ") + text + move_to(device);
+// Each name once.
+std::string moved_before(const std::vector<Node>& nodes, const std::string& device) {
+  std::vector<std::string> names;
+  for (const Node node : nodes) {
+    if (std::ranges::find(names, node.text()) == names.end()) names.emplace_back(node.text());
   }
-  return targets + " = " + values;
+  return moved_names(names, device);
 }
 
 }  // namespace

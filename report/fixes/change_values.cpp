@@ -276,17 +276,6 @@ std::vector<std::string> names_beside(const Site& site, const std::string& name)
   return names;
 }
 
-// "x, y = x.to(d), y.to(d)"
-std::string moved_names(const std::vector<std::string>& names, const std::string& device) {
-  std::string targets;
-  std::string values;
-  for (const std::string& name : names) {
-    targets += (targets.empty() ? "" : ", ") + name;
-    values += (values.empty() ? "" : ", ") + name + move_to(device);
-  }
-  return targets + " = " + values;
-}
-
 }  // namespace
 
 MaybeChange take_moved(const Site& site) {

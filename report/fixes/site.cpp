@@ -166,4 +166,14 @@ std::string move_to(std::string_view device) {
   return device == "'cpu'" ? ".cpu()" : ".to(" + std::string(device) + ")";
 }
 
+std::string moved_names(const std::vector<std::string>& names, std::string_view device) {
+  std::string targets;
+  std::string values;
+  for (const std::string& name : names) {
+    targets += (targets.empty() ? "" : ", ") + name;
+    values += (values.empty() ? "" : ", ") + name + move_to(device);
+  }
+  return targets + " = " + values;
+}
+
 }  // namespace devsan::report::fixes

@@ -74,5 +74,7 @@ std::string as_code(std::string_view text);
 bool imports(const program::SourceFile& file, std::string_view module);
 // ".to(d)", or ".cpu()".
 std::string move_to(std::string_view device);
+// "x, y = x.to(d), y.to(d)"
+std::string moved_names(const std::vector<std::string>& names, std::string_view device);
 
 }  // namespace devsan::report::fixes

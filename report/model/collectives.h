@@ -1,4 +1,4 @@
-// What is told of collectives: how far each rank of a group came in one, and which rank failed first.
+// Collectives in the report: how far each rank of a group got in one, and which rank failed first.
 #pragma once
 
 #include <cstdint>

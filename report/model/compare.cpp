@@ -46,7 +46,7 @@ std::string names_of(const Finding& finding) {
   return names;
 }
 
-// Empty where the finding cannot be told from others in that way.
+// Empty if this kind of likeness does not distinguish the finding from others.
 std::string key_of(const Finding& finding, Likeness likeness) {
   if (likeness == Likeness::id) return finding.id;
   const std::string names = names_of(finding);

@@ -12,6 +12,10 @@ Stay stay_of(const trace::TraceFile& trace, const trace::PlacementsPayload& look
 
 }  // namespace
 
+std::string Stay::text() const {
+  return device + (has(trace::kPlacePinned) ? " pinned" : "");
+}
+
 std::string KeptTensor::path() const {
   if (kind == trace::PlaceKind::state) return owner;
   return owner + (owner.empty() || leaf.starts_with('[') ? "" : ".") + leaf;

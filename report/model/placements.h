@@ -21,6 +21,8 @@ struct Stay {
   std::int64_t time_ns = 0;
 
   bool has(trace::PlacementFlags flag) const { return (flags & flag) != 0; }
+  // "cpu pinned"
+  std::string text() const;
 };
 
 struct KeptTensor {

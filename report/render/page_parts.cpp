@@ -20,7 +20,6 @@ constexpr std::size_t kOperatorsShown = 64'000;
 constexpr std::size_t kLeastOperatorsShown = 8;
 constexpr std::size_t kStepsShown = 60'000;
 constexpr std::size_t kLeastStepsShown = 32;
-constexpr std::size_t kMostWaits = 64;  // of a process
 
 class TextNumbers {
  public:
@@ -128,7 +127,7 @@ Json wait_columns(const Process& process, const Run& run, TextNumbers& texts) {
     const bool ended = call.finished_ns > 0 || !call.end_told;
     const std::int64_t begin = call.wait_ns > 0 || ended ? call.wait_ns : call.entered_ns;
     const std::int64_t end = ended ? call.finished_ns : run.last_ns;
-    if (begin <= 0 || end <= begin || json["begin"].size() == kMostWaits) continue;
+    if (begin <= 0 || end <= begin) continue;
     json["begin"].push_back((begin - run.start_ns) / 1'000);
     json["length"].push_back((end - begin) / 1'000);
     json["name"].push_back(texts.number_of(call.name));

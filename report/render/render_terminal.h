@@ -17,9 +17,6 @@ struct Shown {
 // The findings that are to be shown; then what else there is to say about the run.
 std::string render_terminal(const Report& report, const Style& style, const Shown& shown);
 
-// What happened, in one line.
-std::string headline(const Finding& finding);
-
 std::string render_finding(const Finding& finding, const Style& style);
 
 }  // namespace devsan::report

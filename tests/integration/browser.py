@@ -5,7 +5,7 @@ import dataclasses
 import os
 import shutil
 
-import pytest
+from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -29,16 +29,16 @@ class Visit:
 
 
 def chromium():
-    """The path of a Chromium; skips the test where none is installed (scripts/setup --tests installs Debian's)."""
+    """The path of Chromium, which scripts/setup --tests installs on Debian."""
     path = os.environ.get("DEVSAN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    return path or pytest.skip("no Chromium is installed")
+    assert path, "no Chromium is installed: run scripts/setup --tests, or name one with DEVSAN_CHROMIUM"
+    return path
 
 
 @contextlib.contextmanager
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
     path = chromium()
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield running
         running.close()

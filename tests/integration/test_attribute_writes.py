@@ -1,17 +1,15 @@
 """Attributes of modules that a library writes over: who wrote what, and the misplacement that follows."""
 
 import json
-import pathlib
 import subprocess
 import textwrap
 
 import jsonschema
 import pytest
 
-from harness import view
+from harness import ROOT, view
 from library_environment import LibraryRunner, make_environment
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEEPSPEED_0_15_4 = ROOT / "tests/integration/deepspeed_0_15_4_requirements.txt"
 
 # Experts that find their device by a number which they call `id`.

@@ -1,12 +1,11 @@
 """Collectives of several ranks: what is recorded of them, and what is said of a job in which one rank goes wrong."""
 
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-from harness import LEAKING, need_simulated_devices, view
+from harness import Runner, need_simulated_devices, view
 
 PROGRAM = pathlib.Path(__file__).parent / "collective_programs/worker.py"
 SOURCE = PROGRAM.read_text().splitlines()
@@ -49,8 +48,7 @@ def run_job(devsan, python, tmp_path_factory):
             need_simulated_devices(python)
         if (case, device) not in jobs:
             scratch = tmp_path_factory.mktemp(f"{case}-{device}")
-            env = {key: value for key, value in os.environ.items() if key not in LEAKING}
-            env["OMP_NUM_THREADS"] = "1"
+            env = Runner(devsan, python, scratch).environment({"OMP_NUM_THREADS": "1"})
             sim = ["--sim", "3"] if device == "cuda" else []
             command = [devsan, "run", *sim, "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
                        "--standalone", "--nproc-per-node=3", PROGRAM, case, device]

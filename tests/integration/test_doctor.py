@@ -7,11 +7,10 @@ import re
 import subprocess
 import sys
 
+import jsonschema
 import pytest
 
 from harness import ROOT
-
-jsonschema = pytest.importorskip("jsonschema")
 
 SCHEMA = json.loads((ROOT / "doctor/doctor.schema.json").read_text())
 CONFIGS = pathlib.Path(__file__).parent / "doctor_configs"

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from harness import ROOT, Runner, view
+from harness import ROOT, Runner, need_simulated_devices, view
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from rank_files import make_rank_files  # noqa: E402
@@ -58,6 +58,7 @@ class Torchrun:
 
 @pytest.fixture(scope="module")
 def torchrun(devsan, python, tmp_path_factory):
+    need_simulated_devices(python)
     return Torchrun(devsan, python, tmp_path_factory.mktemp("torchrun"))
 
 

@@ -1,14 +1,15 @@
 """The page of `devsan view --html`, of real runs, in a real browser."""
 
 import json
-import os
 import re
 import subprocess
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from browser import browser, visit
-from harness import LEAKING, ROOT, Runner, need_simulated_devices
+from harness import ROOT, Runner, need_simulated_devices
 
 VIEWS = ["", "#view=timeline", "#view=memory", "#view=operators", "#view=run"]
 DATA = re.compile(r'<script type="application/json" data-part.*?</script>\n', re.S)
@@ -234,22 +235,23 @@ def test_everything_can_be_reached_by_keys(run, chromium):
     file, _ = run
     with visit(chromium, file) as visited:
         press = visited.page.keyboard.press
+        kind = visited.page.locator("article.finding .kind").first
         visited.page.keyboard.type("n")
         before = visited.text("article.finding .kind")
         press("j")
-        assert visited.text("article.finding .kind") != before
+        expect(kind).not_to_have_text(before, use_inner_text=True)
         press("k")
-        assert visited.text("article.finding .kind") == before
+        expect(kind).to_have_text(before, use_inner_text=True)
         press("/")
         visited.page.keyboard.type("n2")
         assert visited.page.get_by_label("Search").input_value() == "n2"
         press("Escape")
         press("2")
-        assert visited.page.get_by_role("heading", name="Steps and memory over time").is_visible()
+        expect(visited.page.get_by_role("heading", name="Steps and memory over time")).to_be_visible()
         press("?")
-        assert visited.page.get_by_role("dialog").is_visible()
+        expect(visited.page.get_by_role("dialog")).to_be_visible()
         press("Escape")
-        assert visited.page.get_by_role("dialog").count() == 0
+        expect(visited.page.get_by_role("dialog")).to_have_count(0)
 
 
 def background(visited):
@@ -299,7 +301,7 @@ def test_paper_has_the_finding_and_a_table_of_all_in_place_of_the_list(run, chro
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(run, chromium, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    axe = Axe()
     file, _ = run
     for view in VIEWS:
         with visit(chromium, file, view, color_scheme=scheme) as visited:
@@ -326,10 +328,9 @@ WORKER = ROOT / "tests/integration/collective_programs/worker.py"
 
 
 def test_of_several_ranks_it_says_who_failed_first_and_where_the_others_waited(pages, chromium, tmp_path):
-    env = {key: value for key, value in os.environ.items() if key not in LEAKING}
     command = [pages.devsan, "run", "--out", tmp_path / "out", "--", pages.run.python, "-m", "torch.distributed.run",
                "--standalone", "--nproc-per-node=3", WORKER, "raised", "cpu"]
-    subprocess.run(command, env={**env, "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True, check=False, timeout=300)
+    subprocess.run(command, env=pages.run.environment({"OMP_NUM_THREADS": "1"}), cwd=tmp_path, capture_output=True, check=False, timeout=300)
     file = tmp_path / "report.html"
     done = subprocess.run([pages.devsan, "view", tmp_path / "out", "--html", file, "--json"], capture_output=True, text=True,
                           check=True, timeout=60)

@@ -3,11 +3,10 @@
 import json
 import re
 
+import jsonschema
 import pytest
 
 from harness import ROOT
-
-jsonschema = pytest.importorskip("jsonschema")
 
 SCHEMA = json.loads((ROOT / "report/render/report.schema.json").read_text())
 DOCUMENT = (ROOT / "docs/report-schema.md").read_text()

@@ -1,16 +1,14 @@
 """Rules about where tensors are: what breaks them, what keeps them, and how they are written and learned."""
 
 import json
-import pathlib
 import subprocess
 import tomllib
 
 import jsonschema
 import pytest
 
-from harness import view
+from harness import ROOT, view
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "rules/rules.schema.json").read_text())
 
 # Four experts behind a gate; {devices} says where each of them goes.

@@ -120,6 +120,11 @@ bool is_same(const void* one, const void* other) noexcept {
          value_text(one) == value_text(other);
 }
 
+// The code of the first writer is still what it was.
+bool first_lives(const Writers& known) noexcept {
+  return known.first_number != 0 && code_table.number(known.first_code) == known.first_number;
+}
+
 // Where a class is written, by its constructor; where it has none of its own, nowhere.
 void tell_class(const void* type, trace::AttributeWritePayload& write) noexcept {
   const void* function = dict_entry(field<const void*>(type, kTypeDict), "__init__");
@@ -140,8 +145,7 @@ void tell(Writers& known, const void* frame, const void* old_value, const void* 
   write.name = runtime.recorder->intern_string(text_of(known.name, buffer, sizeof buffer));
   write.old_value = value_text(old_value);
   write.new_value = value_text(new_value);
-  const bool first_lives = known.first_number != 0 && code_table.number(known.first_code) == known.first_number;
-  if (first_lives) write.first = position_of(known.first_code, known.first_instruction);
+  if (first_lives(known)) write.first = position_of(known.first_code, known.first_instruction);
   const void* code = frame_code(frame);
   write.last = position_of(code, frame_instruction(frame, code));
   tell_class(known.type, write);
@@ -161,9 +165,8 @@ void look_at_write(Writers& known, const void* object, const void* frame, const 
   const std::string_view package = package_of(file_of(code, buffer, sizeof buffer));
   const bool own = package.empty() || is_of_package(known.type, package);
   char first_buffer[1024];
-  const bool first_lives = known.first_number != 0 && code_table.number(known.first_code) == known.first_number;
   const bool same_writer =
-      first_lives && package_of(file_of(known.first_code, first_buffer, sizeof first_buffer)) == package;
+      first_lives(known) && package_of(file_of(known.first_code, first_buffer, sizeof first_buffer)) == package;
   if (own || same_writer) {
     known.seen_code = code;
     return;

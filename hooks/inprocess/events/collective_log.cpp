@@ -13,14 +13,13 @@ std::size_t CollectiveKeys::set_of(const void* key) noexcept {
   return static_cast<std::size_t>((word * 0x9E3779B97F4A7C15u) >> 55);
 }
 
-// Nobody needs to be told of it again.
+// The collective is over, or its entry has been overwritten: its key is free.
 bool CollectiveKeys::is_spent(const Slot& slot) noexcept {
   const trace::CollectiveRef collective{slot.ring.load(std::memory_order_relaxed),
                                         slot.number.load(std::memory_order_relaxed)};
-  const trace::CollectiveEntry* const entry = trace::entry_of(collective);
+  trace::CollectiveEntry* const entry = trace::entry_of(collective);
   if (entry == nullptr) return true;
-  return trace::atom(const_cast<trace::CollectiveEntry*>(entry)->state).load(std::memory_order_relaxed) >=
-         trace::CollectiveState::finished;
+  return trace::atom(entry->state).load(std::memory_order_relaxed) >= trace::CollectiveState::finished;
 }
 
 void CollectiveKeys::put(const void* key, trace::CollectiveRef collective) noexcept {

@@ -33,7 +33,6 @@ constexpr std::size_t kKeptHistories = 256;
 // What is known of one name.
 struct Known {
   std::uint64_t key;  // 0: the place is free
-  const void* storage;
   std::uint32_t number;
   std::uint32_t changes;
   trace::DeviceSlot device;
@@ -73,10 +72,8 @@ class Places final : public PlacedTensorVisitor {
                                (is_empty(tensor.tensor) ? trace::kPlaceEmpty : 0) |
                                (dims_of(tensor.tensor) == 0 ? trace::kPlaceScalar : 0) |
                                (is_trained(tensor.tensor) ? trace::kPlaceTrained : 0);
-    const void* storage = storage_of(tensor.tensor);
     const bool is_new = known->number == 0;
     if (!is_new && known->device == device && (known->flags & ~trace::kPlacePinned) == flags) {
-      known->storage = storage;
       return true;
     }
     if (known->changes >= kMostChanges) return true;
@@ -84,7 +81,6 @@ class Places final : public PlacedTensorVisitor {
     if (is_new) known->number = ++names_given_;
     const bool pinned = is_pinned_host_memory(tensor.tensor);
     known->device = device;
-    known->storage = storage;
     known->flags = static_cast<std::uint8_t>(flags | (pinned ? trace::kPlacePinned : 0));
     add(tensor, *known, is_new);
     return true;
@@ -182,7 +178,7 @@ void look(const void* thread, const void* left, trace::LookedAt when) noexcept {
   try {
     if (epoch.exchange(now, std::memory_order_relaxed) != now) places().forget();
     places().look(thread, left, when);
-  } catch (const std::exception&) {  // short of memory: nothing is told of this look
+  } catch (const std::exception&) {  // out of memory: this look is not recorded
   }
   const std::int64_t took = trace::clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
   const bool in_turn = places().looks() < kLooksInTurn;

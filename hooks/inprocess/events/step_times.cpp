@@ -64,7 +64,7 @@ void end_step(std::int64_t now) noexcept {
   trace::StepTime& step = steps.now;
   step.optimizer_ns = length(steps.optimizer_begin, optimizer_end.load(std::memory_order_relaxed));
   const std::uint64_t all = length(steps.begin, now);
-  const std::uint64_t known = step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns;
+  const std::uint64_t known = trace::height_of(step);
   step.rest_ns = all - std::min(all, known);
   trace::add_sample(steps.series, step);
 }

@@ -9,6 +9,8 @@
 #include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/snapshot/object_search.h"
+#include "trace/function_names.h"
+#include "trace/source_hash.h"
 
 namespace devsan::hooks {
 
@@ -26,16 +28,10 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) noexcept {
   return hash ^ hash >> 29;
 }
 
-std::uint64_t text_hash(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 std::uint64_t link_hash(const Link& link) noexcept {
-  if (link.text != nullptr) return text_hash(link.text);
+  if (link.text != nullptr) return trace::source_hash(link.text);
   char buffer[256];
-  if (link.name != nullptr) return text_hash(text_of(link.name, buffer, sizeof buffer));
+  if (link.name != nullptr) return trace::source_hash(text_of(link.name, buffer, sizeof buffer));
   if (link.key != nullptr) return static_cast<std::uint64_t>(integer_in(link.key).value_or(-1)) + 77;
   return static_cast<std::uint64_t>(link.index);
 }
@@ -58,9 +54,7 @@ std::string segment(const Link& link) {
 }
 
 std::string_view short_type_name(const void* object) noexcept {
-  const std::string_view name = type_name(object);
-  const std::size_t dot = name.rfind('.');
-  return dot == name.npos ? name : name.substr(dot + 1);
+  return trace::own_name(type_name(object));
 }
 
 // Whether a class, or one that it is derived from, has this name and defines this method.
@@ -80,7 +74,7 @@ bool is_empty_container(const void* object) noexcept {
 // What torch keeps in every module for itself, and what accelerate keeps of an offloaded one.
 bool is_machinery(std::string_view name) noexcept {
   return name.starts_with("_") && (name.ends_with("_hooks") || name.ends_with("_hooks_with_kwargs") ||
-                                   name == "_hf_hook" || name == "_old_forward" || name == "_state_dict_hooks");
+                                   name == "_hf_hook" || name == "_old_forward");
 }
 
 // Who finds one of these on a module knows that something else decides where its tensors are.
@@ -194,7 +188,7 @@ void PlacementWalk::add_variable(const Link& link, void* object) {
   const std::string name = link_name(link);
   const std::string found = name == "self" || name == "cls" ? std::string(short_type_name(object)) : name;
   node.root = node.what == What::module ? names_.name_for(object, found) : found;
-  node.key = text_hash(node.root);
+  node.key = trace::source_hash(node.root);
 }
 
 // False where it was met before, or there is no room.
@@ -226,8 +220,6 @@ void PlacementWalk::visit_module(std::uint32_t node) {
       if (link.kind != LinkKind::attribute || object == python.none) continue;
       if (is_mark_of_manager(text_of(link.name, buffer, sizeof buffer))) nodes_[node].managed = true;
     }
-  }
-  if (what == What::module) {
     ended_ =
         ended_ || !visitor_.placed(
                       {nullptr, mixed(nodes_[node].key, 1), trace::PlaceKind::module, nodes_[node].managed, node, {}});
@@ -239,7 +231,7 @@ void PlacementWalk::visit_module(std::uint32_t node) {
     const std::string_view name = attribute ? text_of(link.name, buffer, sizeof buffer) : std::string_view();
     if (what == What::optimizer && name == "param_groups") continue;
     if (what == What::optimizer && name == "state") {
-      visit_entries(node, object, trace::PlaceKind::state);
+      visit_state(node, object);
     } else if (what != What::module || !is_machinery(name)) {
       member(node, link, object);
     }
@@ -247,7 +239,7 @@ void PlacementWalk::visit_module(std::uint32_t node) {
 }
 
 // The state of an optimizer: what it is about may be met later.
-void PlacementWalk::visit_entries(std::uint32_t node, const void* dict, trace::PlaceKind) {
+void PlacementWalk::visit_state(std::uint32_t node, const void* dict) {
   if (!is_dict(dict)) return;
   std::ptrdiff_t at = 0;
   void* key = nullptr;
@@ -257,8 +249,8 @@ void PlacementWalk::visit_entries(std::uint32_t node, const void* dict, trace::P
   }
 }
 
-bool PlacementWalk::member(std::uint32_t node, const Link& link, void* object) {
-  if (object == python.none) return true;
+void PlacementWalk::member(std::uint32_t node, const Link& link, void* object) {
+  if (object == python.none) return;
   const bool is_parameter = link.kind == LinkKind::parameter;
   const bool is_buffer = link.kind == LinkKind::buffer;
   if (!layout_.known()) layout_.learn_from(object);
@@ -268,28 +260,26 @@ bool PlacementWalk::member(std::uint32_t node, const Link& link, void* object) {
                                    : trace::PlaceKind::attribute;
     return place(node, link, object, tensor, kind);
   }
-  if (!is_worth_following(object)) return true;
+  if (!is_worth_following(object)) return;
   const What what = what_is(object);
   const bool goes_on = what == What::module || what == What::optimizer;
   const auto steps = static_cast<std::uint8_t>(nodes_[node].steps + 1);
-  if (!goes_on && steps > kMaxWalkedSteps) return true;
+  if (!goes_on && steps > kMaxWalkedSteps) return;
   const auto self = static_cast<std::uint32_t>(nodes_.size());
-  if (!add_node(node, link, object, what, goes_on ? 0 : steps)) return true;
+  if (!add_node(node, link, object, what, goes_on ? 0 : steps)) return;
   const bool child = link.kind == LinkKind::child && nodes_[node].what == What::module;
   if (what == What::module && !child) {
     nodes_[self].root = names_.name_for(object, path_of(self));
-    nodes_[self].key = text_hash(nodes_[self].root);
+    nodes_[self].key = trace::source_hash(nodes_[self].root);
   }
-  return true;
 }
 
-bool PlacementWalk::place(std::uint32_t node, const Link& link, const void* object, const c10::TensorImpl* tensor,
+void PlacementWalk::place(std::uint32_t node, const Link& link, const void* object, const c10::TensorImpl* tensor,
                           trace::PlaceKind kind) {
-  if (!seen_.try_emplace(object, true).second) return true;
+  if (!seen_.try_emplace(object, true).second) return;
   const std::uint64_t key = mixed(nodes_[node].key, link_hash(link));
   parameters_.try_emplace(object, Parameter{node, link, key});
   ended_ = ended_ || !visitor_.placed({tensor, key, kind, nodes_[node].managed, node, link});
-  return !ended_;
 }
 
 void PlacementWalk::visit_states() {

@@ -100,12 +100,11 @@ class PlacementWalk {
   void add_variable(const Link& link, void* object);
   void follow();
   void visit_module(std::uint32_t node);
-  void visit_entries(std::uint32_t node, const void* dict, trace::PlaceKind kind);
-  void visit_optimizer(std::uint32_t node);
+  void visit_state(std::uint32_t node, const void* dict);
   void visit_states();
-  bool member(std::uint32_t node, const Link& link, void* object);
+  void member(std::uint32_t node, const Link& link, void* object);
   bool add_node(std::uint32_t parent, const Link& link, void* object, What what, std::uint8_t steps);
-  bool place(std::uint32_t node, const Link& link, const void* object, const c10::TensorImpl* tensor,
+  void place(std::uint32_t node, const Link& link, const void* object, const c10::TensorImpl* tensor,
              trace::PlaceKind kind);
   What what_is(const void* object);
   bool is_worth_following(const void* object) const;

@@ -2,7 +2,7 @@
 
 
 class Uncovered:
-    core = None  # the simulation's library, which is told of each call
+    core = None  # the simulation's library, which each call is reported to
 
     def __init__(self, name):
         self.name = name

@@ -97,8 +97,10 @@ class JobOfThree {
       processes_.push_back(rank.process);
     }
   }
-  std::vector<Finding> findings() { return build_collectives(processes_, logs_); }
-  std::optional<FirstFailure> first_failure() { return first_failure_of(processes_, logs_, findings()); }
+  std::vector<Finding> findings() { return build_collectives(processes_, logs_, troubles_of(processes_, logs_)); }
+  std::optional<FirstFailure> first_failure() {
+    return first_failure_of(processes_, logs_, troubles_of(processes_, logs_), findings());
+  }
   const CollectiveLogs& logs() const { return logs_; }
 
  private:

@@ -146,7 +146,7 @@ void record_sample_facts(Recorder& recorder, const MeetingPayload* meeting, Site
 
 }  // namespace
 
-// What is told of a job of several ranks, but for the ring, which is large.
+// The records of a job with several ranks, without the ring, which is large.
 void record_sample_job(Recorder& recorder, std::span<const FrameRecord> frames) {
   CollectiveGroupPayload group{};
   group.index = 1;

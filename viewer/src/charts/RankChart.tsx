@@ -110,7 +110,7 @@ function keyed(key: string, span: Span, whole: Span): Span | null {
 }
 
 export function RankChart(properties: Properties) {
-  const { rows, whole, span, choose, onZoom } = properties;
+  const { rows, whole, span, chosen, choose, onZoom } = properties;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [begun, setBegun] = useState<number | null>(null);
   const [marked, setMarked] = useState<[number, number] | null>(null);
@@ -126,7 +126,7 @@ export function RankChart(properties: Properties) {
       resized.disconnect();
       window.removeEventListener("devsan-theme", redraw);
     };
-  });
+  }, [rows, span, chosen]);
   const timeAt = (x: number) => {
     const width = (canvas.current?.clientWidth ?? NAMES + 1) - NAMES;
     return span.from + ((Math.min(Math.max(x, NAMES), NAMES + width) - NAMES) / width) * (span.to - span.from);

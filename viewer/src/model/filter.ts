@@ -10,7 +10,7 @@ export interface Entry {
   headline: string;
   suppressed: boolean;
   haystack: string;
-  ranks: ReadonlySet<number>;
+  ranks: readonly number[];
   files: ReadonlySet<string>;
 }
 
@@ -35,7 +35,7 @@ function entry(finding: Finding, headline: string, suppressed: boolean): Entry {
     headline,
     suppressed,
     haystack: words.filter(Boolean).join("\n").toLowerCase(),
-    ranks: new Set(ranks),
+    ranks,
     files,
   };
 }
@@ -55,7 +55,7 @@ export function filtered(entries: Entry[], filter: Filter): Entry[] {
       (filter.suppressed || !one.suppressed) &&
       (filter.kind === "" || one.finding.kind === filter.kind) &&
       (filter.file === "" || one.files.has(filter.file)) &&
-      (ranks === null || ranks.some(([from, to]) => [...one.ranks].some((rank) => rank >= from && rank <= to))) &&
+      (ranks === null || ranks.some(([from, to]) => one.ranks.some((rank) => rank >= from && rank <= to))) &&
       words.every((word) => one.haystack.includes(word)),
   );
 }

@@ -24,7 +24,7 @@ export function secondsText(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-// A moment of a run, as exact as `step`, the distance of moments that have to be told apart.
+// A moment of a run, as exact as `step`, the distance between moments that must look different.
 export function momentText(seconds: number, step: number): string {
   const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step))));
   if (seconds < 120 || step < 1) return `${seconds.toFixed(digits)} s`;

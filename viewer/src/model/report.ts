@@ -186,25 +186,6 @@ export interface Finding {
   writers?: { frame: Frame; when: string }[];
 }
 
-export interface LastOperator extends Place {
-  op: string | null;
-  step: number;
-}
-
-export interface Thread {
-  tid: number;
-  name: string | null;
-  operators: number;
-  last: LastOperator[];
-}
-
-export interface MemoryPoint {
-  step: number;
-  used: number;
-  held: number;
-  time: string | null;
-}
-
 // A process as the page has it from the start. What is large of it comes in parts of its own.
 export interface Process {
   pid: number;

@@ -55,13 +55,13 @@ export function lengthOf(steps: Steps, i: number): number {
 }
 
 // Calls `draw` with each phase of each step that lies in the span, in their order.
-export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: number, to: number, i: number) => void): void {
+export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: number, to: number) => void): void {
   for (let i = 0; i < steps.begin.length; i += 1) {
     let at = (steps.begin[i] ?? 0) * MICROSECOND;
     if (at > span.to) return;
     for (const column of COLUMNS) {
       const length = (steps[column][i] ?? 0) * MICROSECOND;
-      if (length > 0 && at + length >= span.from && at <= span.to) draw(PHASE_OF[column], at, at + length, i);
+      if (length > 0 && at + length >= span.from && at <= span.to) draw(PHASE_OF[column], at, at + length);
       at += length;
     }
   }

@@ -74,9 +74,9 @@ export function App({ data }: { data: Head }) {
             link={(key) => routeHash({ ...route, view: "findings", finding: key })}
           />
         )}
-        {route.view === "timeline" && <TimelineView report={report} />}
+        {route.view === "timeline" && <TimelineView report={report} failed={first?.finding?.pid} />}
         {route.view === "memory" && <MemoryView report={report} />}
-        {route.view === "operators" && <OperatorsView report={report} />}
+        {route.view === "operators" && <OperatorsView report={report} failed={first?.finding?.pid} />}
         {route.view === "run" && <RunView report={report} />}
       </main>
       {help && <Help close={() => setHelp(false)} />}

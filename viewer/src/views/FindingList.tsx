@@ -38,7 +38,7 @@ export function FindingList({ entries, chosen, link }: Properties) {
   }, [index]);
   return (
     <nav class="list" ref={list} aria-label="Findings" tabIndex={0} style={{ height: `${Math.max(rows.height, ROW) + 2}px` }}>
-      {entries.length === 0 && <p class="faint empty">No finding fits the filter.</p>}
+      {entries.length === 0 && <p class="faint empty">No finding matches the filter.</p>}
       <ul style={{ height: `${rows.height}px` }}>
         {rows.items.map((item) => {
           const entry = entries[item.index];

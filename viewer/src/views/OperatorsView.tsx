@@ -1,9 +1,8 @@
 import { useState } from "preact/hooks";
-import { firstFailure } from "../model/first";
 import { shortPath } from "../model/format";
 import { lastOperators, type LastOperator, type OperatorsPart, type PackedThread } from "../model/operators";
 import type { Report } from "../model/report";
-import { ProcessChoice } from "./ProcessChoice";
+import { ProcessChoice, startingProcess } from "./ProcessChoice";
 import { Table, type Column } from "./Table";
 import { usePart } from "./usePart";
 
@@ -25,15 +24,13 @@ function ThreadView({ part, thread }: { part: OperatorsPart; thread: PackedThrea
   );
 }
 
-export function OperatorsView({ report }: { report: Report }) {
+export function OperatorsView({ report, failed }: { report: Report; failed: number | undefined }) {
   const loaded = usePart<OperatorsPart>("operators");
   const { processes } = report.run;
-  const failed = firstFailure(report)?.finding?.pid;
   const has = (index: number) => loaded.state === "ready" && (loaded.data?.processes[index]?.length ?? 0) > 0;
   const [picked, choose] = useState<number | null>(null);
   if (loaded.state !== "ready") return <p class="panel">{loaded.state === "failed" ? loaded.why : "Reading…"}</p>;
-  const indices = processes.map((_, i) => i);
-  const chosen = picked ?? indices.find((i) => has(i) && processes[i]?.pid === failed) ?? indices.find(has) ?? -1;
+  const chosen = picked ?? startingProcess(processes, has, failed);
   const threads = loaded.data?.processes[chosen] ?? [];
   return (
     <section aria-labelledby="operators-title">

@@ -3,12 +3,12 @@ import type { Place as Position } from "../model/report";
 
 type Properties = Pick<Position, "file" | "line"> & Partial<Pick<Position, "function">>;
 
-export function Place({ place, bare = false }: { place: Properties; bare?: boolean }) {
+export function Place({ place }: { place: Properties }) {
   return (
     <span class="place" title={place.file}>
       <span class="path">{shortPath(place.file)}</span>
       {place.line > 0 && <span class="line">:{place.line}</span>}
-      {!bare && place.function && <span class="function"> in {place.function}</span>}
+      {place.function && <span class="function"> in {place.function}</span>}
     </span>
   );
 }

@@ -8,6 +8,12 @@ interface Properties {
   choose: (index: number) => void;
 }
 
+// The process that failed, else the first one that has something to show; -1 for none.
+export function startingProcess(processes: Process[], has: (index: number) => boolean, failed: number | undefined): number {
+  const shown = processes.map((_, i) => i).filter(has);
+  return shown.find((i) => processes[i]?.pid === failed) ?? shown[0] ?? -1;
+}
+
 export function ProcessChoice({ processes, has, chosen, choose }: Properties) {
   return (
     <label class="choice">

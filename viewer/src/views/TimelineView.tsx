@@ -1,14 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
 import { MemoryChart } from "../charts/MemoryChart";
 import { RankChart, type Row } from "../charts/RankChart";
-import { firstFailure } from "../model/first";
 import { momentText, secondsText } from "../model/format";
 import { curveName, curvesToDraw, processName, type MemoryPart } from "../model/memory";
 import type { Report } from "../model/report";
 import {
   extentOf, moved, NO_STEPS, PHASES, summaryOf, waitSummaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart, type WaitSummary,
 } from "../model/timeline";
-import { ProcessChoice } from "./ProcessChoice";
+import { ProcessChoice, startingProcess } from "./ProcessChoice";
 import { Table, type Column } from "./Table";
 import { usePart } from "./usePart";
 
@@ -89,10 +88,10 @@ function Zoom({ span, whole, set }: { span: Span; whole: Span; set: (span: Span)
 function Ranks({ rows, texts, whole, span, setSpan, chosen, choose }: {
   rows: Row[]; texts: string[]; whole: Span; span: Span; setSpan: (span: Span) => void; chosen: number; choose: (index: number) => void;
 }) {
-  if (rows.length === 0) return <p>No process has recorded the times of steps: a step begins with the first forward operator after a backward.</p>;
-  const summaries = rows.map((row): RowSummary => ({
+  const summaries = useMemo(() => rows.map((row): RowSummary => ({
     ...summaryOf(row.steps), name: processName(row.process), waits: waitSummaryOf(row.waits, texts),
-  }));
+  })), [rows, texts]);
+  if (rows.length === 0) return <p>No process has recorded the times of steps: a step begins with the first forward operator after a backward.</p>;
   return (
     <>
       <Legend />
@@ -105,7 +104,7 @@ function Ranks({ rows, texts, whole, span, setSpan, chosen, choose }: {
   );
 }
 
-export function TimelineView({ report }: { report: Report }) {
+export function TimelineView({ report, failed }: { report: Report; failed: number | undefined }) {
   const timeline = usePart<TimelinePart>("timeline");
   const memory = usePart<MemoryPart>("memory");
   const part = timeline.state === "ready" ? timeline.data : null;
@@ -115,9 +114,7 @@ export function TimelineView({ report }: { report: Report }) {
   const [zoom, setSpan] = useState<Span | null>(null);
   const [picked, choose] = useState<number | null>(null);
   const has = (index: number) => (curves?.processes[index]?.length ?? 0) > 0 || part?.processes[index] != null;
-  const failed = firstFailure(report)?.finding?.pid;
-  const indices = report.run.processes.map((_, i) => i);
-  const chosen = picked ?? indices.find((i) => has(i) && report.run.processes[i]?.pid === failed) ?? indices.find(has) ?? -1;
+  const chosen = picked ?? startingProcess(report.run.processes, has, failed);
   if (timeline.state === "loading" || memory.state === "loading") return <p class="panel">Reading…</p>;
   const shown = curvesToDraw(curves?.processes[chosen] ?? []);
   const span = zoom ?? whole;
