@@ -87,6 +87,31 @@ bool is_part_of_outer(const ThreadState& state) noexcept {
 // A word that is no frame, and so differs from every frame: operators inside are outermost ones.
 const void* const no_frame = &no_frame;
 
+// One list for each thread, for those that collectives make and few read: it is too large for malloc() to be quick.
+class SpareList {
+ public:
+  OperandList* make(trace::OperatorId op, const c10::FunctionSchema& schema) noexcept {
+    if (is_taken_) return new (std::nothrow) OperandList(op, &schema);
+    is_taken_ = true;
+    return new (room_) OperandList(op, &schema);
+  }
+  void end(OperandList* list) noexcept {
+    if (static_cast<void*>(list) != room_) return delete list;
+    list->~OperandList();
+    is_taken_ = false;
+  }
+
+ private:
+  alignas(OperandList) std::byte room_[sizeof(OperandList)];
+  bool is_taken_;
+};
+
+thread_local constinit SpareList spare_list{};
+
+struct EndsList {
+  void operator()(OperandList* list) const noexcept { spare_list.end(list); }
+};
+
 // How a call came to be seen.
 enum class Way : std::uint8_t { dispatcher, python };
 
@@ -121,8 +146,9 @@ class BoxedCall {
   const int exceptions_ = std::uncaught_exceptions();
   BoxedOperands operands_;
   trace::LineageId parent_ = trace::LineageId::none;
-  std::unique_ptr<OperandList> listed_;  // only where operands lie on several devices: they may be gone at the end
-  const void* const frame_around_;       // the Python frame of the operator around this one
+  // Only where operands lie on several devices, and of collectives: they may be gone at the end.
+  std::unique_ptr<OperandList, EndsList> listed_;
+  const void* const frame_around_;  // the Python frame of the operator around this one
   BoxedWatch watch_;
   OutermostCall call_;
   const void* frame_;
@@ -168,7 +194,7 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
   }
   // A group refuses tensors that are all on one device, too.
   if (operands_.differ || op.collective) {
-    listed_.reset(new (std::nothrow) OperandList(op.id, &schema));
+    listed_.reset(spare_list.make(op.id, schema));
     if (listed_ != nullptr) enumerate_boxed(*listed_, arguments);
   }
   // What a custom operator calls is the user's code, as a Python function's is; ATen's operators are one with theirs.

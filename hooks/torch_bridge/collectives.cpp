@@ -69,17 +69,6 @@ struct OperandSizes {
   }
 };
 
-// Strings of the trace by torch's number of the type.
-trace::StringId dtype_text(caffe2::TypeMeta type) noexcept {
-  static constinit std::array<std::atomic<trace::StringId>, 256> known{};
-  auto& text = known[static_cast<std::uint8_t>(type.toScalarType())];
-  trace::StringId id = text.load(std::memory_order_relaxed);
-  if (id != trace::StringId::none) return id;
-  id = runtime.recorder->intern_string(dtype_name(type));
-  text.store(id, std::memory_order_relaxed);
-  return id;
-}
-
 // What an object of a class of torch's own holds. Python's classes have none.
 const void* held_by(const c10::IValue& value) noexcept {
   if (!value.isObject()) return nullptr;

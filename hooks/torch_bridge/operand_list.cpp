@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <string_view>
 
@@ -16,9 +17,11 @@
 
 namespace devsan::hooks {
 
-const char* dtype_name(caffe2::TypeMeta type) noexcept {
+namespace {
+
+const char* dtype_name(c10::ScalarType type) noexcept {
   try {
-    switch (c10::typeMetaToScalarType(type)) {
+    switch (type) {
       case c10::ScalarType::Byte:
         return "uint8";
       case c10::ScalarType::Char:
@@ -46,14 +49,12 @@ const char* dtype_name(caffe2::TypeMeta type) noexcept {
       case c10::ScalarType::BFloat16:
         return "bfloat16";
       default:
-        return c10::toString(c10::typeMetaToScalarType(type));
+        return c10::toString(type);
     }
-  } catch (...) {  // a type that is no scalar type
+  } catch (...) {  // a type that torch has no name for
     return "";
   }
 }
-
-namespace {
 
 template <class Slot>
 const void* python_object(const Slot& slot) noexcept {
@@ -83,6 +84,18 @@ c10::Device current_device(c10::DeviceType type) noexcept {
 
 }  // namespace
 
+trace::StringId dtype_text(caffe2::TypeMeta type) noexcept {
+  // By torch's number of the type.
+  static constinit std::array<std::atomic<trace::StringId>, 256> known{};
+  if (!type.isScalarType()) return runtime.recorder->intern_string("");
+  auto& text = known[static_cast<std::uint8_t>(type.toScalarType())];
+  trace::StringId id = text.load(std::memory_order_relaxed);
+  if (id != trace::StringId::none) return id;
+  id = runtime.recorder->intern_string(dtype_name(type.toScalarType()));
+  text.store(id, std::memory_order_relaxed);
+  return id;
+}
+
 std::string_view OperandList::argument_name(int argument) const noexcept {
   if (const OperatorText* op = operator_text(op_)) return hooks::argument_name(op->schema, argument);
   if (schema_ == nullptr || static_cast<std::size_t>(argument) >= schema_->arguments().size()) return {};
@@ -93,14 +106,26 @@ trace::OperandRecord* OperandList::add(int argument, int element, trace::DeviceS
   if (first_device_ == trace::DeviceSlot::none) first_device_ = device;
   if (device != first_device_) mixed_ = true;
   if (count_ == kMaxOperands) return nullptr;
-  trace::OperandRecord& record = records_[count_++];
+  positions_[count_] = {argument, element};
+  identities_[count_] = {};
+  trace::OperandRecord& record = records_[count_++] = {};
   record.device = device;
-  char text[160];
-  const std::string_view name = argument_name(argument);
-  const int length = element < 0 ? std::snprintf(text, sizeof text, "%.*s", int(name.size()), name.data())
-                                 : std::snprintf(text, sizeof text, "%.*s[%d]", int(name.size()), name.data(), element);
-  record.argument = runtime.recorder->intern_string({text, std::min(sizeof text - 1, std::size_t(length))});
   return &record;
+}
+
+void OperandList::name(std::size_t operand) noexcept {
+  const Position at = positions_[operand];
+  char text[160];
+  const std::string_view name = argument_name(at.argument);
+  const int length = at.element < 0
+                         ? std::snprintf(text, sizeof text, "%.*s", int(name.size()), name.data())
+                         : std::snprintf(text, sizeof text, "%.*s[%d]", int(name.size()), name.data(), at.element);
+  records_[operand].argument = runtime.recorder->intern_string({text, std::min(sizeof text - 1, std::size_t(length))});
+}
+
+std::span<trace::OperandRecord> OperandList::records() noexcept {
+  for (; named_ < count_; ++named_) name(named_);
+  return {records_.data(), count_};
 }
 
 void OperandList::tensor(int argument, int element, const c10::TensorImpl* tensor) {
@@ -113,7 +138,7 @@ void OperandList::tensor(int argument, int element, const c10::TensorImpl* tenso
 void OperandList::describe(std::size_t operand, const c10::TensorImpl* tensor) noexcept {
   trace::OperandRecord& record = records_[operand];
   identities_[operand] = {python_object(*tensor->pyobj_slot()), tensor, nullptr};
-  record.dtype = runtime.recorder->intern_string(dtype_name(TensorFields::dtype(tensor)));
+  record.dtype = dtype_text(TensorFields::dtype(tensor));
   if (tensor->is_wrapped_number()) record.flags |= trace::kWrappedNumber;
   if (tensor->requires_grad()) record.flags |= trace::kRequiresGrad;
   if (!TensorFields::symbolic(tensor)) {
@@ -149,7 +174,9 @@ void OperandList::storage(int argument, const at::Storage& storage) {
 }
 
 void OperandList::call_those_from(std::size_t first, std::string_view name) noexcept {
-  for (; first < count_; ++first) records_[first].argument = runtime.recorder->intern_string(name);
+  for (trace::OperandRecord& record : records().subspan(first)) {
+    record.argument = runtime.recorder->intern_string(name);
+  }
 }
 
 void OperandList::tensor(std::string_view name, const c10::TensorImpl* tensor) {

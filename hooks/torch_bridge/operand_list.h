@@ -12,8 +12,8 @@
 
 namespace devsan::hooks {
 
-// "float32"; "" for what is no scalar type.
-const char* dtype_name(caffe2::TypeMeta type) noexcept;
+// "float32", as a string of the trace; "" for what is no scalar type.
+trace::StringId dtype_text(caffe2::TypeMeta type) noexcept;
 
 class OperandList final : public OperandSink {
  public:
@@ -35,7 +35,7 @@ class OperandList final : public OperandSink {
   void stand_for(std::size_t operand, const c10::TensorImpl* tensor) noexcept;
   void lie_on(std::size_t operand, trace::DeviceSlot device) noexcept;
 
-  std::span<trace::OperandRecord> records() noexcept { return {records_.data(), count_}; }
+  std::span<trace::OperandRecord> records() noexcept;
   std::span<const OperandIdentity> identities() const noexcept { return {identities_.data(), count_}; }
 
   // More than one device, counting everything: scalars, generators, the device argument.
@@ -46,18 +46,27 @@ class OperandList final : public OperandSink {
 
  private:
   static constexpr std::size_t kMaxOperands = 64;
+  struct Position {
+    int argument;
+    int element;  // -1 where the argument is no list
+  };
 
   trace::OperandRecord* add(int argument, int element, trace::DeviceSlot device) noexcept;
   void describe(std::size_t operand, const c10::TensorImpl* tensor) noexcept;
   void call_those_from(std::size_t first, std::string_view name) noexcept;
 
+  void name(std::size_t operand) noexcept;
   std::string_view argument_name(int argument) const noexcept;
 
   trace::OperatorId op_;
   const c10::FunctionSchema* schema_;
-  std::array<trace::OperandRecord, kMaxOperands> records_{};
-  std::array<OperandIdentity, kMaxOperands> identities_{};
+  // Each collective is listed, and few lists are ever read: entries are made as they come, and named when it is asked
+  // for them.
+  std::array<trace::OperandRecord, kMaxOperands> records_;
+  std::array<OperandIdentity, kMaxOperands> identities_;
+  std::array<Position, kMaxOperands> positions_;
   std::size_t count_ = 0;
+  std::size_t named_ = 0;
   trace::DeviceSlot first_device_ = trace::DeviceSlot::none;
   bool mixed_ = false;
   bool python_key_ = false;
