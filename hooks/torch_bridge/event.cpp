@@ -90,9 +90,14 @@ bool is_warning(const Event& event) noexcept {
 
 CallSite place(const ThreadState& state) noexcept {
   const void* thread = python_thread(state);
-  if (thread == nullptr) return {backward_call_site(), kTorchCode};
-  if (state.backward_frame != nullptr && *frame_word(thread) == state.backward_frame) return state.backward_site;
-  return call_site(state.caches, current_frame(thread), true);
+  CallSite site{trace::SiteId::none, kTorchCode};
+  if (thread != nullptr) {
+    if (state.backward_frame != nullptr && *frame_word(thread) == state.backward_frame) return state.backward_site;
+    site = call_site(state.caches, current_frame(thread), true);
+  }
+  // Threads of autograd's engine run no Python, though the interpreter knows those that torch's bindings have made.
+  if (site.id == trace::SiteId::none) site = {backward_call_site(), kTorchCode};
+  return site;
 }
 
 bool is_foreign(const CallSite& site) noexcept {

@@ -94,7 +94,7 @@ void summarize_processes(Run& run) {
     if (!process.host.empty() && hosts.insert(process.host).second) run.hosts.push_back(process.host);
     if (process.start_ns > 0) {
       run.start_ns = run.start_ns == 0 ? process.start_ns : std::min(run.start_ns, process.start_ns);
-      run.last_ns = std::max(run.last_ns, process.start_ns);
+      run.last_ns = std::max({run.last_ns, process.start_ns, process.ended_ns});
     }
     run.steps = std::max(run.steps, process.steps);
     run.optimizer_steps = std::max(run.optimizer_steps, process.optimizer_steps);

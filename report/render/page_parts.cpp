@@ -119,14 +119,16 @@ Json step_columns(const StepTimes& times, std::size_t room, const Run& run) {
           {"rest", microseconds(&Step::rest_ns)}};
 }
 
-// When a thread waited for one of the last collectives, or the process was in one that did not end: to the end of the
-// run.
+// When a thread waited for one of the last collectives, or the process was in one that failed, or did not end: then as
+// long as the process lived.
 Json wait_columns(const Process& process, const Run& run, TextNumbers& texts) {
   Json json = {{"begin", Json::array()}, {"length", Json::array()}, {"name", Json::array()}};
+  const std::int64_t last_ns = process.ended_ns > 0 ? process.ended_ns : run.last_ns;
   for (const CollectiveCall& call : process.last_collectives) {
     const bool ended = call.finished_ns > 0 || !call.end_told;
-    const std::int64_t begin = call.wait_ns > 0 || ended ? call.wait_ns : call.entered_ns;
-    const std::int64_t end = ended ? call.finished_ns : run.last_ns;
+    const bool well = ended && call.state != "failed";
+    const std::int64_t begin = call.wait_ns > 0 || well ? call.wait_ns : call.entered_ns;
+    const std::int64_t end = ended ? call.finished_ns : last_ns;
     if (begin <= 0 || end <= begin) continue;
     json["begin"].push_back((begin - run.start_ns) / 1'000);
     json["length"].push_back((end - begin) / 1'000);

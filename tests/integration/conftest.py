@@ -26,6 +26,7 @@ def pytest_addoption(parser):
     parser.addoption("--one-in", type=int, default=1, metavar="N", help="run one test in so many")
     parser.addoption("--programs-one-in", type=int, default=1, metavar="N",
                      help="of the programs of the corpus that PyTorch refuses, run one in so many")
+    parser.addoption("--write-pictures", action="store_true", help="take the pictures in docs/pictures anew")
 
 
 def is_chosen(name, one_in):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import Runner, view
+from harness import Runner, need_simulated_devices, view
 
 # Gloo's threads may still hold tensors when the interpreter ends, and then abort the process, with devsan or without it
 # (pytorch/pytorch#179291): all programs here destroy their groups before.
@@ -65,6 +65,23 @@ def test_a_collective_that_nobody_waits_for_is_recorded_to_its_end(run_python):
     assert [call["state"] for call in collectives_of(run)] == ["finished"]
 
 
+def test_what_ddp_reduces_on_a_thread_of_autograds_engine_is_told_at_the_line_of_the_backward(run_python, python):
+    need_simulated_devices(python)
+    run = run_python("""
+        import sys, tempfile, torch
+        import torch.distributed as dist
+        dist.init_process_group("nccl", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to("cuda:0"))
+        loss = model(torch.ones(4, device="cuda:0")).sum()
+        print(sys._getframe().f_lineno + 1)
+        loss.backward()
+        dist.destroy_process_group()
+    """, sim=1, start=True)
+    assert run.status == 0, run.stderr
+    reduced = [call for call in collectives_of(run) if call["name"] == "all_reduce"]
+    assert reduced and {call["where"]["line"] for call in reduced} == {int(run.stdout)}
+
+
 def test_groups_of_one_name_made_one_after_the_other_count_anew(run_python):
     run = run_one_rank(run_python, """
         dist.all_reduce(values)
@@ -103,7 +120,7 @@ def busy():
 if rank == 1:
     busy()
 dist.all_reduce(values)  # WAIT
-print(values.tolist())
+os.write(1, f"{values.tolist()}\\n".encode())  # at once: both ranks write here
 dist.destroy_process_group()
 """
 

@@ -44,7 +44,7 @@ TEST_CASE("an unknown key is passed over outside, and refused in a section of py
   CHECK(says(run(check_deepspeed_keys, R"({"zero_optimization": {"offload_param": {"devise": "cpu"}}})"), Level::error,
              "Did you mean device?"));
   CHECK(says(run(check_deepspeed_keys, R"({"stage3_max_live_parameters": 1})"), Level::warning,
-             "into zero_optimization"));
+             "It belongs in zero_optimization"));
   CHECK(worst(run(check_deepspeed_keys, R"({"_note": "mine"})")) == Level::ok);
 }
 
