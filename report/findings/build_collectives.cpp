@@ -124,10 +124,10 @@ const Process* Stories::process_of(const RankLog& log) const {
 }
 
 // Where the main thread was; null where that is not known.
-const Frame* place_in(const std::vector<std::vector<Frame>>& stacks) {
-  if (stacks.empty()) return nullptr;
-  const auto own = std::ranges::find_if(stacks.front(), [](const Frame& frame) { return !frame.torch; });
-  return own == stacks.front().end() ? nullptr : &*own;
+const Frame* place_in(const std::vector<ThreadStack>& threads) {
+  if (threads.empty()) return nullptr;
+  const auto own = std::ranges::find_if(threads.front().frames, [](const Frame& frame) { return !frame.torch; });
+  return own == threads.front().frames.end() ? nullptr : &*own;
 }
 
 std::optional<Frame> frame_at(const Frame* frame) {
@@ -137,7 +137,7 @@ std::optional<Frame> frame_at(const Frame* frame) {
 RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& place) const {
   RankInCollective turn;
   turn.rank = log.rank;
-  turn.stacks = log.stacks;
+  turn.threads = log.threads;
   const auto trouble = troubles_.find(log.rank);
   const EnteredCollective* const entry = entry_of(log, place);
   if (entry != nullptr || !never_entered(log, place)) {
@@ -171,7 +171,7 @@ void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, Ran
   } else if (process != nullptr && process->close != trace::CloseMark::open) {
     turn.state = RankTurn::gone;
     turn.what = "had ended";
-  } else if (const Frame* const there = place_in(log.stacks)) {
+  } else if (const Frame* const there = place_in(log.threads)) {
     turn.where = *there;
     turn.what = "was here when the others had waited for too long";
   } else if (process != nullptr) {

@@ -60,7 +60,9 @@ std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
 void add_stacks(const trace::TraceFile& trace, RankLog& log) {
   for (const trace::WaitingStack& stack : trace.waiting_stacks()) {
     log.stuck_ns = stack.fixed.time_ns;
-    if (!stack.frames.empty()) log.stacks.insert(log.stacks.begin(), frames_of(trace, stack.frames));
+    if (stack.frames.empty()) continue;
+    ThreadStack thread{trace.string(stack.fixed.thread_name), stack.fixed.tid, frames_of(trace, stack.frames)};
+    log.threads.insert(log.threads.begin(), std::move(thread));
   }
 }
 

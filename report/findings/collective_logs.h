@@ -66,8 +66,8 @@ struct RankLog {
   std::optional<EnteredCollective> last;  // that it entered, in any group
   const GroupKey* last_group = nullptr;
   std::optional<UncaughtException> uncaught;
-  std::int64_t stuck_ns = 0;               // when a collective of the run had taken too long (`--hang-after`); 0: none
-  std::vector<std::vector<Frame>> stacks;  // of its threads then, that of the main thread first
+  std::int64_t stuck_ns = 0;         // when a collective of the run had taken too long (`--hang-after`); 0: none
+  std::vector<ThreadStack> threads;  // of its threads then, that of the main thread first
 };
 
 class CollectiveLogs {

@@ -15,13 +15,20 @@ namespace devsan::report {
 enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone };
 std::string_view name_of(RankTurn turn);
 
+// What a thread did when a collective took too long.
+struct ThreadStack {
+  std::string name;       // as the module `threading` has it; "" where it has none
+  std::uint32_t tid = 0;  // 0: not known
+  std::vector<Frame> frames;
+};
+
 struct RankInCollective {
   int rank = 0;
   RankTurn state = RankTurn::waiting;
   std::optional<Frame> where;  // it entered it from, or was at instead
   std::string what;            // one sentence without a subject
   // Of its threads when a collective of the run took longer than `--hang-after`, each innermost first.
-  std::vector<std::vector<Frame>> stacks{};
+  std::vector<ThreadStack> threads{};
 };
 
 struct CollectiveStory {

@@ -23,7 +23,11 @@ Json collective_json(const CollectiveStory& story) {
                   {"state", name_of(turn.state)},
                   {"where", frame_or_null(turn.where)},
                   {"what", text_or_null(turn.what)}};
-    for (const auto& stack : turn.stacks) entry["stacks"].push_back(stack_json(stack));
+    for (const ThreadStack& thread : turn.threads) {
+      entry["threads"].push_back({{"name", text_or_null(thread.name)},
+                                  {"tid", thread.tid != 0 ? Json(thread.tid) : Json(nullptr)},
+                                  {"stack", stack_json(thread.frames)}});
+    }
     json["per_rank"].push_back(std::move(entry));
   }
   return json;

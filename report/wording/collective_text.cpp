@@ -144,8 +144,8 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
     if (!camp.first->what.empty()) text += ": " + camp.first->what;
     if (camp.first->where) text += ", at " + short_place(*camp.first->where);
     append_wrapped(lines, text, 4, style);
-    const bool missing = camp.first->state == RankTurn::never_entered && !camp.first->stacks.empty();
-    if (missing) append_stack(lines, camp.first->stacks.front(), style);
+    const bool missing = camp.first->state == RankTurn::never_entered && !camp.first->threads.empty();
+    if (missing) append_stack(lines, camp.first->threads.front().frames, style);
   }
   return lines;
 }

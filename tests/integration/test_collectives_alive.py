@@ -147,7 +147,7 @@ def hang_of(devsan, out, deadline):
     while time.monotonic() < deadline:
         if (out / "waiting").exists():
             [*hangs] = [f for f in view(devsan, out)["findings"] if f["kind"] == "collective-hang"]
-            if hangs and all("stacks" in turn for turn in hangs[0]["collective"]["per_rank"]):
+            if hangs and all("threads" in turn for turn in hangs[0]["collective"]["per_rank"]):
                 return hangs[0]
         time.sleep(0.5)
     pytest.fail("no report of the job that hangs")
@@ -160,9 +160,10 @@ def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, 
     by_rank = {turn["rank"]: turn for turn in hang["collective"]["per_rank"]}
     assert by_rank[0]["state"] == "waiting" and by_rank[0]["where"]["line"] == line_of(program, "WAIT")
     assert by_rank[1]["state"] == "never_entered"
-    stack = by_rank[1]["stacks"][0]
-    assert [frame["function"] for frame in stack if frame["file"] == str(program)] == ["busy", "<module>"]
-    assert any(frame["line"] == line_of(program, "WAIT") for frame in by_rank[0]["stacks"][0])
+    main = by_rank[1]["threads"][0]
+    assert main["name"] == "MainThread" and main["tid"] > 0
+    assert [frame["function"] for frame in main["stack"] if frame["file"] == str(program)] == ["busy", "<module>"]
+    assert any(frame["line"] == line_of(program, "WAIT") for frame in by_rank[0]["threads"][0]["stack"])
     assert (tmp_path / "out/waiting").stat().st_mode & 0o777 == 0o600
 
     (tmp_path / "go").touch()

@@ -19,6 +19,7 @@
 #include "hooks/inprocess/events/collective_log.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
+#include "hooks/inprocess/interpreter/thread_names.h"
 #include "hooks/inprocess/provenance/stack.h"
 #include "trace/clock.h"
 #include "trace/fixed_text.h"
@@ -67,12 +68,13 @@ trace::WaitingStackPayload moment_of(std::uint64_t collective) noexcept {
 
 struct StacksOfThreads {
   std::array<std::byte, kMostStacks * sizeof(Stack)> room;
+  std::array<ThreadIdentity, kMostStacks> threads;
   std::size_t count = 0;
 
-  void add(const void* frame) noexcept {
+  void add(const void* frame, std::uintptr_t thread) noexcept {
     if (count == kMostStacks || frame == nullptr) return;
     new (room.data() + count * sizeof(Stack)) Stack(frame);
-    ++count;
+    threads[count++] = {.ident = thread};
   }
   const Stack& at(std::size_t index) const noexcept {
     return *std::launder(reinterpret_cast<const Stack*>(room.data() + index * sizeof(Stack)));
@@ -86,10 +88,12 @@ static_assert(std::is_trivially_destructible_v<Stack>);
 void read_stacks(StacksOfThreads& stacks) {
   const int gil = python.PyGILState_Ensure();
   void* const own = python.PyGILState_GetThisThreadState();
-  for_other_threads(own, [&](const void* frame) {
-    stacks.add(frame);
+  const std::ptrdiff_t ident = offset_of_ident(own);
+  for_other_thread_states(own, [&](const void* thread) {
+    stacks.add(current_frame(thread), ident >= 0 ? field<std::uintptr_t>(thread, ident) : 0);
     return true;
   });
+  name_threads({stacks.threads.data(), stacks.count});
   python.PyGILState_Release(gil);
 }
 
@@ -103,6 +107,8 @@ void record_where_threads_are(std::uint64_t collective) {
   for (std::size_t i = 0; i < stacks.count; ++i) {
     const auto frames = stacks.at(i).frames();
     keep_source_lines(frames);
+    fixed.tid = stacks.threads[i].tid;
+    fixed.thread_name = stacks.threads[i].name;
     runtime.recorder->add_waiting_stack(fixed, frames);
   }
 }

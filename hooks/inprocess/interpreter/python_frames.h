@@ -49,17 +49,23 @@ inline const void* current_frame(const void* thread) noexcept {
   return frame_in_word(field<const void*>(thread, frame_layout.current));
 }
 
-// Shows `visit` the current frame of each thread of the interpreter but `thread`, a PyThreadState, until it returns
-// false. With the GIL; without it those threads stand still.
+// Shows `visit` the state of each thread of the interpreter but `thread`, PyThreadStates both, until it returns false.
+// With the GIL; without it those threads stand still.
 template <class Visit>
-void for_other_threads(const void* thread, const Visit& visit) {
+void for_other_thread_states(const void* thread, const Visit& visit) {
   constexpr int kMaxThreads = 256;
   void* const interpreter = python.PyThreadState_GetInterpreter(const_cast<void*>(thread));
   void* other = python.PyInterpreterState_ThreadHead(interpreter);
   for (int threads = 0; other != nullptr && threads < kMaxThreads; ++threads) {
-    if (other != thread && !visit(current_frame(other))) return;
+    if (other != thread && !visit(static_cast<const void*>(other))) return;
     other = python.PyThreadState_Next(other);
   }
+}
+
+// The same with their current frames.
+template <class Visit>
+void for_other_threads(const void* thread, const Visit& visit) {
+  for_other_thread_states(thread, [&visit](const void* other) { return visit(current_frame(other)); });
 }
 
 // 3.14 tags the low bits of references in frames.

@@ -122,11 +122,18 @@ export interface Ending {
   named_by_kernel: boolean;
 }
 
+export interface ThreadStack {
+  name: string | null;
+  tid: number | null;
+  stack: Frame[];
+}
+
 export interface CollectiveRank {
   rank: number;
   state: string;
   where: Frame | null;
   what: string | null;
+  threads?: ThreadStack[];
 }
 
 export interface Collective {

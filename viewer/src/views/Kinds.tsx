@@ -3,6 +3,7 @@
 import { bytesText, placeText } from "../model/format";
 import type { Collective, CollectiveRank, Ending, Finding, Growth, GrowthPart, LiveMemory, LiveRow } from "../model/report";
 import { Place } from "./Place";
+import { Stack } from "./Stack";
 import { Table, type Column } from "./Table";
 
 const SHOWN = 40;
@@ -92,6 +93,16 @@ const RANKS: Column<CollectiveRank>[] = [
   { title: "What", cell: (one) => one.what ?? "" },
 ];
 
+function Threads({ of: { rank, threads } }: { of: CollectiveRank }) {
+  return (
+    <>
+      {threads?.map(({ name, tid, stack }, i) => (
+        <Stack key={i} title={`Rank ${rank}, ${name ?? (tid === null ? "a thread" : `thread ${tid}`)}`} frames={stack} />
+      ))}
+    </>
+  );
+}
+
 export function CollectivePart({ collective }: { collective: Collective }) {
   const about = [
     collective.sequence === null ? null : `number ${collective.sequence}`,
@@ -104,6 +115,7 @@ export function CollectivePart({ collective }: { collective: Collective }) {
     <>
       <p><code>{collective.name}</code> <span class="faint">{about.filter(Boolean).join(" · ")}</span></p>
       <Table caption="Where each rank was" columns={RANKS} rows={collective.per_rank} />
+      {collective.per_rank.map((one) => <Threads key={one.rank} of={one} />)}
     </>
   );
 }
