@@ -121,9 +121,7 @@ class CommandLine {
         ->check(CLI::NonNegativeNumber)
         ->option_text("SECONDS");
     run_->add_option("--suppressions", request_.flags.suppressions, option_help("suppressions"))->option_text("FILE");
-    run_->add_option("--rules", request_.flags.rules,
-                     "file of rules: where tensors are expected, and what is not to happen")
-        ->option_text("FILE");
+    run_->add_option("--rules", request_.flags.rules, kRulesHelp)->option_text("FILE");
     run_->add_flag("--quiet", request_.flags.quiet, flag_help("quiet"));
     run_->footer("The exit status is that of the command, 128 + N if signal N ended it, and 127 if it was not found.");
   }
@@ -180,7 +178,6 @@ class CommandLine {
   int run() {
     check_words("run", request_.command, request_.flags, "--sim-memory");
     if (fail_on_) request_.fail_on = FailOn::parse(*fail_on_);
-    if (request_.flags.rules && request_.flags.rules->empty()) throw UsageError("run: --rules needs a file");
     return run_command(request_);
   }
 
@@ -197,6 +194,7 @@ class CommandLine {
     }
     if (flags.out && flags.out->empty()) throw UsageError(name + ": --out needs a directory");
     if (flags.suppressions && flags.suppressions->empty()) throw UsageError(name + ": --suppressions needs a file");
+    if (flags.rules && flags.rules->empty()) throw UsageError(name + ": --rules needs a file");
   }
 
   // The user's command must not be read as options of devsan's.

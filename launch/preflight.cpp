@@ -76,7 +76,6 @@ int preflight_command(const PreflightRequest& request) {
   rehearsal.steps = request.steps;
   rehearsal.devices = count_devices(request, shape, variables, rehearsal.remarks);
   set_device_memory(request, rehearsal);
-  rehearsal.errors_of_doctor = consult_doctor(request, shape);
 
   RunRequest run;
   run.flags = request.flags;
@@ -84,6 +83,7 @@ int preflight_command(const PreflightRequest& request) {
   run.flags.sim_memory = std::to_string(rehearsal.device_memory);
   run.flags.stop_after = request.steps;
   run.command = request.command;
+  run.before = [&] { rehearsal.errors_of_doctor = consult_doctor(request, shape); };
   run.judge = [&](const report::Report& report, int status, const std::string& untraced) {
     const Verdict verdict = verdict_on(report, rehearsal, status, untraced);
     tell(verdict);

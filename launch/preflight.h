@@ -10,7 +10,7 @@
 namespace devsan::launch {
 
 struct PreflightRequest {
-  RunFlags flags;  // of the run that it makes: out, suppressions, quiet; sim_memory is that of a real device
+  RunFlags flags;  // of the run that it makes: out, suppressions, rules, quiet; sim_memory is that of a real device
   int steps = 2;
   std::optional<int> gpus;
   std::vector<std::string> command;

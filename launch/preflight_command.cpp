@@ -25,6 +25,7 @@ void add_preflight_options(CLI::App& command, PreflightRequest& request) {
       ->option_text("DIR");
   command.add_option("--suppressions", request.flags.suppressions, "file of suppressions: findings that do not count")
       ->option_text("FILE");
+  command.add_option("--rules", request.flags.rules, kRulesHelp)->option_text("FILE");
   command.add_flag("--quiet", request.flags.quiet, "write nothing to stderr but the verdict");
   command.footer(
       "The exit status is 0 if nothing was found, 66 for findings, 69 if the command cannot be simulated, and its own "

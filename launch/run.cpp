@@ -169,16 +169,16 @@ int after_the_run(const RunRequest& request, Traced& traced, const Ending& endin
 
 // Says what is wrong with the file before anything runs: found out at the end of a long run, it would have cost that
 // run.
-bool suppressions_are_right(const std::string& path) {
+bool suppressions_are_right(const std::string& path, const std::string& command) {
   if (path.empty()) return true;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_fifo(status) || fs::is_socket(status)) {
-    say("run: " + path + " is not a regular file; each process of the run reads the suppressions from it");
+    say(command + ": " + path + " is not a regular file; each process of the run reads the suppressions from it");
     return false;
   }
   const report::SuppressionFile file = report::read_suppression_file(path);
-  for (const std::string& complaint : file.complaints) say("run: " + complaint);
+  for (const std::string& complaint : file.complaints) say(command + ": " + complaint);
   return file.complaints.empty();
 }
 
@@ -187,10 +187,10 @@ bool suppressions_are_right(const std::string& path) {
 class RulesOfRun {
  public:
   // False where the rules are wrong, or cannot be passed on.
-  bool read(const std::optional<std::string>& path, const trace::Options& options) {
+  bool read(const std::optional<std::string>& path, const trace::Options& options, const std::string& command) {
     if (!path || !options.enabled) return true;
     const rules::RulesFile file = rules::read_rules(*path);
-    for (const rules::Complaint& complaint : file.complaints) say("run: " + complaint.sentence());
+    for (const rules::Complaint& complaint : file.complaints) say(command + ": " + complaint.sentence());
     if (!file.complaints.empty()) return false;
     std::error_code error;
     text_ = rules::compiled(file, fs::absolute(*path, error));
@@ -262,10 +262,12 @@ int run_command(const RunRequest& request) {
   Environment environment = Environment::inherited();
   const std::string given = environment.get("DEVSAN_OPTIONS").value_or("");
   trace::ParsedOptions merged = merge_options(given, request.flags, default_directory());
+  const std::string name = request.judge ? "preflight" : "run";
   if (request.judge && !merged.options.enabled) throw UsageError("preflight: DEVSAN_OPTIONS switches devsan off");
-  if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions)) return kUsageStatus;
+  if (merged.options.enabled && !suppressions_are_right(merged.options.suppressions, name)) return kUsageStatus;
   RulesOfRun rules;
-  if (!rules.read(request.flags.rules, merged.options)) return kUsageStatus;
+  if (!rules.read(request.flags.rules, merged.options, name)) return kUsageStatus;
+  if (request.before) request.before();
   Start start = Start::untraced;
   std::string untraceable;
   bool nested = false;

@@ -37,6 +37,19 @@ std::vector<std::string> not_covered(const report::Report& report) {
   return found;
 }
 
+// Each once, however many tensors, lines and ranks break it.
+std::vector<std::string> broken_rules(const report::Report& report) {
+  std::vector<std::string> found;
+  for (const Finding& finding : report.findings) {
+    if (!is_unhandled(finding) || !finding.expectation || finding.expectation->file.empty()) continue;
+    const report::Expectation& rule = *finding.expectation;
+    std::string text = "broken rule at " + rule.file + ":" + std::to_string(rule.line) + ": " + rule.sentence;
+    if (rule.name_differs()) text += " (" + rule.rule + ")";
+    if (std::ranges::find(found, text) == found.end()) found.push_back(std::move(text));
+  }
+  return found;
+}
+
 // A training process: one that came to a second iteration, or stepped an optimizer.
 bool trains(const Process& process) {
   return process.steps > 1 || process.optimizer_steps > 0;
@@ -113,6 +126,7 @@ Verdict verdict_on(const report::Report& report, const Rehearsal& rehearsal, int
     verdict = {0, {"ok"}};
   }
   if (lacks_memory) verdict.lines.push_back(about_memory(rehearsal));
+  for (std::string& broken : broken_rules(report)) verdict.lines.push_back(std::move(broken));
   for (std::string& what : missing) verdict.lines.push_back("simulated devices do not cover " + what);
   if (status != 0 && !failed) {
     verdict.lines.push_back("the command ended with status " + std::to_string(status) +

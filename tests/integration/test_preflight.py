@@ -170,6 +170,80 @@ def test_errors_of_the_config_that_the_command_names_are_findings(launcher, stag
     assert done.stdout == "made 0\nmade 1\n", "the steps run all the same"
 
 
+# Whose second layer a rule may expect on the other device.
+LAYERS = """
+    import torch
+
+    print("started", flush=True)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)).to("cuda:0")
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(1000):
+        loss = model(torch.ones(2, 4, device="cuda:0")).sum()
+        print(loss.item() > -1e9)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def rehearse_with_rules(launcher, rules, options=()):
+    path = launcher.file("rules.toml", rules)
+    return preflight(launcher, launcher.python, launcher.file("layers.py", LAYERS),
+                     options=["--gpus", "2", "--rules", path, *options])
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_a_broken_rule_is_a_finding_of_the_verdict(launcher, options):
+    done = rehearse_with_rules(launcher, """
+        [[rule]]
+        name = "the tail is on the second GPU"
+        expect = "model.1 on cuda:1"
+        [[rule]]
+        expect = "model.0 on cuda:0"
+        """, options)
+    assert (done.status, done.stdout) == (66, "started\nTrue\nTrue\n"), done.stderr
+    verdict = done.stderr[done.stderr.index("devsan: preflight: "):].splitlines()
+    assert verdict[0] == "devsan: preflight: 1 finding"
+    assert verdict[1] == (f"  broken rule at {launcher.folder / 'rules.toml'}:4: model.1 on cuda:1 "
+                          "(the tail is on the second GPU)")
+    assert "model.0 on" not in "".join(verdict)
+    [finding] = [f for f in done.report["findings"] if f["kind"] == "wrong-placement"]
+    assert finding["expectation"]["rule"] == "the tail is on the second GPU"
+    assert ("wrong-placement" in done.stderr) == (not options)
+
+
+def test_a_wait_that_a_rule_forbids_is_a_finding_of_the_verdict(launcher):
+    done = rehearse_with_rules(launcher, 'expect = "no host sync"')
+    assert done.status == 66 and "devsan: preflight: 1 finding" in done.stderr, done.stderr
+    assert "rules.toml:1: no host sync" in done.stderr
+    assert [f["kind"] for f in done.report["findings"] if f["severity"] == "warning"] == ["implicit-sync"]
+
+
+def test_rules_that_are_kept_leave_the_verdict_ok(launcher):
+    done = rehearse_with_rules(launcher, """
+        expect = ["model on cuda:0", "optimizer state beside its parameter", "no transfer over 1 MiB"]
+        """)
+    assert done.status == 0 and "devsan: preflight: ok" in done.stderr, done.stderr
+    assert "nothing has a name" not in done.stderr and "broken rule" not in done.stderr
+
+
+def test_rules_with_a_mistake_are_refused_before_anything_starts(launcher):
+    done = rehearse_with_rules(launcher, 'expect = "model.1 onn cuda:1"')
+    assert (done.status, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"devsan: preflight: {launcher.folder / 'rules.toml'}:1:")
+    assert not launcher.out.exists()
+
+
+def test_mistakes_in_rules_are_told_before_the_doctor_speaks(launcher):
+    config = launcher.file("ds.json", '{"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}')
+    done = preflight(launcher, launcher.python, training(launcher), "--deepspeed", config,
+                     options=["--rules", launcher.folder / "none.toml"])
+    assert (done.status, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("devsan: preflight: ") and "none.toml" in line
+
+
 def test_switching_devsan_off_is_refused(launcher):
     done = preflight(launcher, launcher.python, training(launcher), env={"DEVSAN_OPTIONS": "enabled=0"})
     assert (done.status, done.stdout) == (2, "") and "switches devsan off" in done.stderr

@@ -110,6 +110,20 @@ TEST_CASE("a launcher that fails after its ranks were stopped does not count") {
   CHECK(verdict_on(report, kTwoSteps, 1, "").status == 1);
 }
 
+TEST_CASE("a rule that is broken is named once, and a built-in expectation is none") {
+  report::Finding broken = finding_of(report::Kind::wrong_placement, report::Severity::warning);
+  broken.expectation = report::Expectation{"tail", "model.1 on cuda:1", "/home/ann/rules.toml", 4, "cuda:1", "cpu", 1};
+  report::Finding own = broken;
+  own.expectation->file.clear();
+  report::Report report = rehearsed();
+  report.findings = {broken, broken, own};
+  const Verdict verdict = verdict_on(report, kTwoSteps, 0, "");
+  CHECK(verdict.status == kFindingStatus);
+  CHECK(verdict.lines[0] == "3 findings");
+  CHECK(verdict.lines[1] == "broken rule at /home/ann/rules.toml:4: model.1 on cuda:1 (tail)");
+  CHECK(verdict.lines.size() == 3);
+}
+
 TEST_CASE("a command in which no torch ran is no rehearsal") {
   const Verdict verdict = verdict_on({}, kTwoSteps, 0, "/usr/bin/python3 has no torch");
   CHECK(verdict.status == kNotSimulatedStatus);
