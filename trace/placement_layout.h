@@ -18,11 +18,12 @@ enum class PlaceKind : std::uint8_t {
 };
 
 enum PlacementFlags : std::uint8_t {
-  kPlacePinned = 1,   // memory of the host that is pinned
-  kPlaceEmpty = 2,    // it has no elements: a placeholder says nothing of where something is
-  kPlaceManaged = 4,  // something moves what its owner keeps: an offloading hook, a device map, sharding
-  kPlaceScalar = 8,   // it has no dimensions
-  kPlaceTrained = 16  // autograd computes its gradient
+  kPlacePinned = 1,    // memory of the host that is pinned
+  kPlaceEmpty = 2,     // it has no elements: a placeholder says nothing of where something is
+  kPlaceManaged = 4,   // something moves what its owner keeps: an offloading hook, a device map, sharding
+  kPlaceScalar = 8,    // it has no dimensions
+  kPlaceTrained = 16,  // autograd computes its gradient
+  kPlaceAsked = 32     // a line has asked for it to be on the device that it was on already
 };
 
 // Where one tensor is, from here on until a later record names it again. The first one of a number names it.

@@ -40,6 +40,26 @@ bool was_put_there(const trace::TraceFile& trace, const Stay& stay) {
   return steps.empty() || steps.front().how == trace::How::moved;
 }
 
+// Whether a tensor of this history was made from one of that history, or is it.
+bool comes_from(const trace::TraceFile& trace, trace::LineageId made, trace::LineageId source) {
+  for (int steps = 0; made != trace::LineageId::none && steps <= trace::kMaxLineageDepth; ++steps) {
+    if (made == source) return true;
+    const auto node = trace.lineage(made);
+    made = node ? node->parent : trace::LineageId::none;
+  }
+  return false;
+}
+
+// Whether state that was seen beside a parameter is that of what has the parameter's name at the end. Names are given
+// again: where another tensor has it since, its state need not have been seen, and what was seen is gone.
+bool is_of_same_parameter(const trace::TraceFile& trace, const Stay& state, const KeptTensor& parameter) {
+  const Stay& last = parameter.stays.back();
+  if (last.time_ns <= state.time_ns) return true;
+  const auto then = std::ranges::find_if(parameter.stays.rbegin(), parameter.stays.rend(),
+                                         [&](const Stay& stay) { return stay.time_ns <= state.time_ns; });
+  return then != parameter.stays.rend() && comes_from(trace, last.lineage, then->lineage);
+}
+
 class Expectations {
  public:
   Expectations(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks) : trace_(trace), tracks_(tracks) {
@@ -86,7 +106,7 @@ class Expectations {
       if (is_undecided(parameter) || stay.has(trace::kPlaceEmpty)) continue;
       if (stay.device == parameter.device) {
         ++beside[track.leaf];
-      } else if (!was_put_there(trace_, stay)) {
+      } else if (!was_put_there(trace_, stay) && is_of_same_parameter(trace_, stay, *about->second)) {
         apart[track.leaf].push_back({&track, &stay, parameter.device});
       }
     }
@@ -97,12 +117,14 @@ class Expectations {
     return found;
   }
 
-  // Averages that were copied before the model moved, and that no line has put anywhere since.
+  // Averages that were copied before the model moved, and that no line has put anywhere since. A line that asks for
+  // them to be where they are already, as `AveragedModel(model, device="cpu")` does on the host, has put them there.
   std::vector<Breach> averages() const {
     std::vector<Breach> found;
     for (const KeptTensor& counter : tracks_) {
       if (counter.type != "AveragedModel" || counter.leaf != "n_averaged") continue;
       const std::string root = counter.owner + ".module.";
+      if (was_asked_for(root)) continue;
       for (const KeptTensor& track : tracks_) {
         const bool is_average = track.kind == trace::PlaceKind::parameter && track.path().starts_with(root);
         if (!is_average || is_undecided(track.stays.back()) || was_moved(trace_, track.stays.back())) continue;
@@ -117,6 +139,13 @@ class Expectations {
   }
 
  private:
+  // Of any of an average's tensors, for they are moved together, and not of each it is known.
+  bool was_asked_for(const std::string& root) const {
+    return std::ranges::any_of(tracks_, [&](const KeptTensor& track) {
+      return track.path().starts_with(root) && track.stays.back().has(trace::kPlaceAsked);
+    });
+  }
+
   // The one parameter outside of the average whose name ends so.
   const KeptTensor* weights_of_model(const std::string& name, const std::string& average) const {
     const KeptTensor* found = nullptr;

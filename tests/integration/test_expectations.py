@@ -80,6 +80,25 @@ def test_state_that_a_line_put_on_the_host_is_offloaded(run_python, kept):
     assert misplaced(run_python(STATE.format(between=between), sim=2)) == []
 
 
+def test_state_of_an_optimizer_that_is_gone_is_not_that_of_the_next_one_of_its_name(run_python):
+    """The next one's parameters are elsewhere, and it ends before it has any state."""
+    run = run_python("""
+        import torch
+
+        def train(device, steps):
+            body, head = torch.nn.Linear(4, 4).cuda(), torch.nn.Linear(4, 4).to(device)
+            optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()])
+            for _ in range(steps):
+                head(body(torch.ones(2, 4, device="cuda")).to(device)).sum().backward()
+                optimizer.step()
+
+        train("cuda:0", steps=2)
+        train("cuda:1", steps=1)
+        """, sim=2)
+    assert run.status == 0, run.stderr
+    assert misplaced(run) == []
+
+
 AVERAGE = """
     import torch
     from torch.optim.swa_utils import AveragedModel
@@ -103,6 +122,8 @@ def test_an_average_that_was_copied_before_the_model_moved(run_python):
     ("pass", "average = AveragedModel(model)"),  # copied where the model is
     ("pass", "average = AveragedModel(model, device='cpu')"),  # put on the host by a line
     ("average = AveragedModel(model)", "average.cuda()"),  # brought along
+    ("average = AveragedModel(model, device='cpu')", "pass"),  # left on the host by a line, before the model moved
+    ("average = AveragedModel(model)", "average.to('cpu')"),  # the same, afterwards
 ])
 def test_an_average_that_is_where_a_line_put_it(run_python, before, behind):
     assert misplaced(run_python(AVERAGE.format(before=before, behind=behind), sim=1)) == []

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "hooks/inprocess/bridge/copies.h"
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
@@ -68,14 +69,9 @@ class Places final : public PlacedTensorVisitor {
       return true;
     }
     const trace::DeviceSlot device = device_slot_of(tensor.tensor);
-    const std::uint8_t flags = (tensor.managed ? trace::kPlaceManaged : 0) |
-                               (is_empty(tensor.tensor) ? trace::kPlaceEmpty : 0) |
-                               (dims_of(tensor.tensor) == 0 ? trace::kPlaceScalar : 0) |
-                               (is_trained(tensor.tensor) ? trace::kPlaceTrained : 0);
     const bool is_new = known->number == 0;
-    if (!is_new && known->device == device && (known->flags & ~trace::kPlacePinned) == flags) {
-      return true;
-    }
+    const std::uint8_t flags = flags_of(tensor) | asked_of(*known, tensor.tensor, device);
+    if (!is_new && known->device == device && (known->flags & ~trace::kPlacePinned) == flags) return true;
     if (known->changes >= kMostChanges) return true;
     ++known->changes;
     if (is_new) known->number = ++names_given_;
@@ -98,6 +94,21 @@ class Places final : public PlacedTensorVisitor {
   }
 
  private:
+  static std::uint8_t flags_of(const PlacedTensor& tensor) noexcept {
+    return static_cast<std::uint8_t>((tensor.managed ? trace::kPlaceManaged : 0) |
+                                     (is_empty(tensor.tensor) ? trace::kPlaceEmpty : 0) |
+                                     (dims_of(tensor.tensor) == 0 ? trace::kPlaceScalar : 0) |
+                                     (is_trained(tensor.tensor) ? trace::kPlaceTrained : 0));
+  }
+
+  // What was asked for holds for as long as the tensor stays, although the table that tells it forgets.
+  static std::uint8_t asked_of(const Known& known, const c10::TensorImpl* tensor, trace::DeviceSlot device) noexcept {
+    const bool stays = known.number != 0 && known.device == device;
+    if (stays && (known.flags & trace::kPlaceAsked) != 0) return trace::kPlaceAsked;
+    const c10::StorageImpl* storage = storage_of(tensor);
+    return storage != nullptr && find_copy(storage, Copied::nowhere) ? trace::kPlaceAsked : 0;
+  }
+
   // Null where there is no room for it.
   Known* find(std::uint64_t key) noexcept {
     key |= 1;
