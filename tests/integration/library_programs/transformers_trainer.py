@@ -78,6 +78,8 @@ def generate():
 def save_and_load():
     model = small_llama().to(DEVICE)
     model.save_pretrained(FOLDER / "saved")
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()  # the first rank writes for all
     loaded = transformers.AutoModelForCausalLM.from_pretrained(FOLDER / "saved", device_map=DEVICE)
     rows = token_rows(2).to(DEVICE)
     with torch.no_grad():
