@@ -15,8 +15,10 @@
 
 namespace devsan::report {
 
-std::string headline(const Finding& finding) {
-  const auto devices = devices_of(finding.operands);
+namespace {
+
+// Of kinds that are told by more than an operator and its operands; empty for the others.
+std::string own_headline(const Finding& finding) {
   if (finding.traffic) return traffic_headline(finding);
   if (finding.kind == Kind::wrong_placement && finding.expectation) return placement_headline(finding);
   if (finding.kind == Kind::attribute_overwritten && finding.overwriting) return overwriting_headline(finding);
@@ -24,14 +26,28 @@ std::string headline(const Finding& finding) {
   if (finding.growth) return growth_headline(finding);
   if (finding.collective) return collective_headline(finding);
   if (finding.live) return live_memory_headline(finding);
-  if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
+  return finding.kind == Kind::host_dereference ? host_access_headline(finding) : std::string();
+}
+
+}  // namespace
+
+std::string headline(const Finding& finding) {
+  if (std::string own = own_headline(finding); !own.empty()) return own;
   if (finding.op.empty()) return std::string(meaning_of(finding.kind));
+  const auto devices = devices_of(finding.operands);
   if (devices.size() < 2) return finding.op + " met operands on different devices";
   std::string text = finding.op + " met operands on ";
   for (std::size_t i = 0; i < devices.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == devices.size() ? " and " : ", ") + devices[i];
   }
   return text;
+}
+
+std::string short_headline(const Finding& finding) {
+  if (std::string own = own_headline(finding); !own.empty()) return own;
+  if (!finding.op.empty()) return finding.op;
+  const std::string message = finding.message.substr(0, finding.message.find('\n'));
+  return message.empty() ? std::string(meaning_of(finding.kind)) : message;
 }
 
 std::string verdict_text(const Report& report) {

@@ -10,6 +10,9 @@ namespace devsan::report {
 // "aten::mul.Tensor met operands on cuda:0 and cpu"
 std::string headline(const Finding& finding);
 
+// The same in a few words: "aten::mul.Tensor".
+std::string short_headline(const Finding& finding);
+
 // "2 errors and 1 warning", "no finding"
 std::string verdict_text(const Report& report);
 

@@ -4,18 +4,14 @@
 #include <filesystem>
 #include <map>
 
-#include "report/findings/build_endings.h"
 #include "report/model/frames.h"
 #include "report/model/operands.h"
+#include "report/render/headline.h"
 #include "report/render/terminal_parts.h"
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
 #include "report/wording/collective_text.h"
-#include "report/wording/growth_text.h"
-#include "report/wording/host_access_text.h"
-#include "report/wording/live_memory_text.h"
-#include "report/wording/traffic_text.h"
 
 namespace devsan::report {
 namespace {
@@ -39,17 +35,6 @@ std::string who(const Process& process) {
 const LastOperator* last_operator(const Process& process) {
   const auto thread = std::ranges::max_element(process.threads, {}, &Thread::operators);
   return thread == process.threads.end() || thread->last.empty() ? nullptr : &thread->last.front();
-}
-
-// What a finding is about, in a few words.
-std::string title_of(const Finding& finding) {
-  if (finding.last_moments) return ending_text(finding);
-  if (finding.growth) return growth_headline(finding);
-  if (finding.collective) return collective_headline(finding);
-  if (finding.live) return live_memory_headline(finding);
-  if (finding.kind == Kind::host_dereference) return host_access_headline(finding);
-  if (finding.traffic) return traffic_headline(finding);
-  return finding.op.empty() ? finding.message.substr(0, finding.message.find('\n')) : finding.op;
 }
 
 std::string verdict(const Report& report, const Style& style) {
@@ -181,7 +166,7 @@ std::vector<std::string> finding_in_short(const Finding& finding, const Style& s
   const Paint paint = finding.severity == Severity::error ? Paint::error : Paint::warning;
   const std::string label = std::string(name_of(finding.severity)) + "[" + std::string(name_of(finding.kind)) + "]";
   lines.push_back("  " + painted(style, paint, label) + " " +
-                  painted(style, Paint::strong, cut_right(title_of(finding), style.width - label.size() - 3)));
+                  painted(style, Paint::strong, cut_right(short_headline(finding), style.width - label.size() - 3)));
   if (finding.where) {
     const std::string number = ":" + std::to_string(finding.where->line);
     lines.push_back("    at " + painted(style, Paint::place,
