@@ -174,3 +174,15 @@ def test_calls_of_code_that_is_gone_are_not_taken_for_those_of_new_code(run_pyth
         assert call["file"].endswith(f"caller{k}.py") and call["function"] == "caller"
         told.append(k)
     assert sorted(told) == [int(k) for k in result.stdout.split()]
+
+
+def test_a_deprecated_function_is_called_by_the_line_that_names_it(run_python):
+    run = run_python("""
+        import torch
+        import typing_extensions
+
+        loss = typing_extensions.deprecated("of old")(torch.nn.functional.mse_loss)
+        loss(torch.ones(3, device="meta"), torch.ones(3))
+    """)
+    [finding] = run.raised()
+    assert finding["where"]["source"].strip() == 'loss(torch.ones(3, device="meta"), torch.ones(3))'

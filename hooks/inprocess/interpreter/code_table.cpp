@@ -72,9 +72,10 @@ std::uint32_t CodeTable::marks_of_file(std::string_view file) const noexcept {
                          file.starts_with("<__array_function__");
   const bool installed = contains(file, "/site-packages/") || contains(file, "/dist-packages/");
   // What the standard library does, it does for who called it: copy.deepcopy, a queue between processes.
-  // So does NumPy, which knows no devices.
-  const bool standard = (!installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."))) ||
-                        (installed && contains(file, "-packages/numpy/"));
+  // So do NumPy, which knows no devices, and the decorator by which torch deprecates its functions.
+  const bool standard =
+      (!installed && (contains(file, "/lib/python3.") || contains(file, "/lib64/python3."))) ||
+      (installed && (contains(file, "-packages/numpy/") || contains(file, "-packages/typing_extensions.py")));
   if (file.starts_with(torch_directory_) || generated || standard) return kTorchCode;
   return installed ? kLibraryCode : kProgramCode;
 }
