@@ -79,4 +79,17 @@ struct AttributeWritePayload {
 };
 static_assert(sizeof(AttributeWritePayload) == 88);
 
+// What an attribute of a library's object says of where the object's tensors belong, from here on until a later record
+// of the same owner and name.
+struct SettingPayload {
+  std::int64_t time_ns;
+  std::uint32_t step;
+  StringId owner;  // "engine.optimizer", as it is in placements
+  StringId type;   // its class
+  StringId name;   // "offload_optimizer", "subgroup_to_device[3]"
+  StringId value;  // "True", "cpu"; of a set how many it has
+  std::uint32_t reserved;
+};
+static_assert(sizeof(SettingPayload) == 32);
+
 }  // namespace devsan::trace

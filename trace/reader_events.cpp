@@ -201,6 +201,10 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       if (payload.size() != sizeof(AttributeWritePayload)) return false;
       file_.attribute_writes_.push_back(read<AttributeWritePayload>(payload));
       return true;
+    case RecordKind::Setting:
+      if (payload.size() != sizeof(SettingPayload)) return false;
+      file_.settings_.push_back(read<SettingPayload>(payload));
+      return true;
     case RecordKind::Placements:
       return take_placements(payload);
     case RecordKind::Traffic:

@@ -101,6 +101,7 @@ class Recorder {
                        std::string_view reason) noexcept;
   void add_rule(std::string_view file, std::int32_t line, std::string_view text) noexcept;
   void add_attribute_write(const AttributeWritePayload& write) noexcept;
+  void add_setting(const SettingPayload& setting) noexcept;
   // `fixed.count` is taken from the span. Leaves a part of the event section to what the process finds later.
   void add_placements(const PlacementsPayload& fixed, std::span<const PlacementRecord> records) noexcept;
   // Kept once per line; what is said of a line later is dropped.

@@ -109,6 +109,11 @@ void Recorder::add_attribute_write(const AttributeWritePayload& write) noexcept 
   if (base != nullptr) add_record(base, RecordKind::AttributeWrite, write);
 }
 
+void Recorder::add_setting(const SettingPayload& setting) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base != nullptr) add_record(base, RecordKind::Setting, setting);
+}
+
 void Recorder::add_source_line(StringId file, std::int32_t line, std::string_view text) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr || file == StringId::none || line < 0) return;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/findings/build_placements.h"
+#include "report/findings/partitions.h"
 #include "report/model/operands.h"
 
 namespace devsan::report {
@@ -138,6 +139,8 @@ class Expectations {
     return found;
   }
 
+  std::vector<Breach> partitions() const { return misplaced_partitions(trace_, tracks_); }
+
  private:
   // Of any of an average's tensors, for they are moved together, and not of each it is known.
   bool was_asked_for(const std::string& root) const {
@@ -174,6 +177,7 @@ std::vector<Finding> judge_expectations(const trace::TraceFile& trace, const std
       {"module-on-one-device", &Expectations::left_behind},
       {"state-beside-parameter", &Expectations::astray},
       {"average-beside-model", &Expectations::averages},
+      {"partition-where-configured", &Expectations::partitions},
   };
   const Expectations expectations(trace, tracks);
   std::vector<Finding> findings;

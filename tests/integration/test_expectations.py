@@ -129,6 +129,71 @@ def test_an_average_that_is_where_a_line_put_it(run_python, before, behind):
     assert misplaced(run_python(AVERAGE.format(before=before, behind=behind), sim=1)) == []
 
 
+# An optimizer that says where its partitions belong, by the names that DeepSpeed's has.
+PARTITIONED = """
+    import enum
+    import torch
+
+    class Device(str, enum.Enum):
+        cpu = "cpu"
+
+    class DeepSpeedZeroOptimizer_Stage3:
+        def __init__(self, offload, on_gpu=0):
+            self.offload_optimizer = offload
+            self.device = Device.cpu if offload else "cuda:1"
+            self.offloaded_states = set()
+            if offload:
+                self.subgroup_to_device = {{index: "cuda" if index < on_gpu else "cpu" for index in range(3)}}
+            homes = self.subgroup_to_device if offload else ["cuda:1"] * 3
+            self.fp32_partitioned_groups_flat = [torch.ones(4, device=homes[index]) for index in range(3)]
+
+    class Engine(torch.nn.Linear):
+        pass
+
+    engine = Engine(4, 4, device="cuda:1")
+    engine.optimizer = DeepSpeedZeroOptimizer_Stage3({arguments})
+    groups = engine.optimizer.fp32_partitioned_groups_flat
+    {line}
+    del groups
+    for step in range(2):
+        engine(torch.ones(2, 4, device="cuda:1")).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("arguments, line, expected, found", [
+    ("True", "groups[1].data = groups[1].data.cuda(1)", "cpu", "cuda:1"),
+    ("True", "groups[1] = groups[1].cuda(1)", "cpu", "cuda:1"),
+    ("False", "groups[1] = groups[1].cuda(0)", "cuda:1", "cuda:0"),
+    ("True, on_gpu=2", "groups[1] = groups[1].cpu()", "cuda", "cpu"),
+], ids=["data", "entry", "gpu", "ratio"])
+def test_a_partition_that_is_not_where_its_optimizer_wants_it(run_python, arguments, line, expected, found):
+    [finding] = misplaced(run_python(PARTITIONED.format(arguments=arguments, line=line), sim=2))
+    expectation = finding["expectation"]
+    assert expectation["rule"] == "partition-where-configured"
+    assert (expectation["expected"], expectation["found"]) == (expected, found)
+    assert expectation["names"] == ["engine.optimizer.fp32_partitioned_groups_flat[1]"]
+    assert finding["where"]["source"].strip() == finding["root_cause"]["source"].strip() == line
+
+
+@pytest.mark.parametrize("arguments, line", [
+    ("True", "pass"),
+    ("False", "pass"),
+    ("True, on_gpu=2", "pass"),
+    ("True", "groups[1].data = torch.empty(0, device='cuda:1')"),  # it is on disk
+    ("False", "groups[1].data = groups[1].cpu(); engine.optimizer.offloaded_states.add('hp_params')"),
+], ids=["offloaded", "gpu", "ratio", "disk", "states"])
+def test_partitions_that_are_where_their_optimizer_wants_them(run_python, arguments, line):
+    run = run_python(PARTITIONED.format(arguments=arguments, line=line), sim=2)
+    assert run.status == 0, run.stderr
+    assert misplaced(run) == []
+
+
+def test_the_expectation_of_partitions_is_switched_off_by_its_name(run_python):
+    program = PARTITIONED.format(arguments="True", line="groups[1].data = groups[1].data.cuda(1)")
+    off = "expect_not=partition-where-configured"
+    assert misplaced(run_python(program, sim=2, preload=True, options=[off])) == []
+
+
 @pytest.mark.parametrize("program", [
     # parts of a model on two devices, each layer whole
     """

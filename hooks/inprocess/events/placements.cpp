@@ -18,6 +18,7 @@
 #include "hooks/inprocess/provenance/stack.h"
 #include "hooks/inprocess/snapshot/placement_walk.h"
 #include "trace/clock.h"
+#include "trace/source_hash.h"
 
 namespace devsan::hooks {
 
@@ -33,8 +34,8 @@ constexpr std::size_t kKeptHistories = 256;
 
 // What is known of one name.
 struct Known {
-  std::uint64_t key;  // 0: the place is free
-  std::uint32_t number;
+  std::uint64_t key;     // 0: the place is free
+  std::uint32_t number;  // of a setting the hash of its value
   std::uint32_t changes;
   trace::DeviceSlot device;
   std::uint8_t flags;
@@ -80,6 +81,24 @@ class Places final : public PlacedTensorVisitor {
     known->flags = static_cast<std::uint8_t>(flags | (pinned ? trace::kPlacePinned : 0));
     add(tensor, *known, is_new);
     return true;
+  }
+
+  void said(const PlacedSetting& setting) override {
+    Known* known = find(setting.key);
+    if (known == nullptr) return;
+    const auto value = static_cast<std::uint32_t>(trace::source_hash(setting.value)) | 1;
+    if (known->number == value || known->changes >= kMostChanges) return;
+    ++known->changes;
+    known->number = value;
+    trace::Recorder& recorder = *runtime.recorder;
+    trace::SettingPayload record{};
+    record.time_ns = trace::wall_clock_ns();
+    record.step = runtime.step.load(std::memory_order_relaxed);
+    record.owner = recorder.intern_string(walk_->path_of(setting.keeper));
+    record.type = recorder.intern_string(walk_->type_of_keeper(setting.keeper));
+    record.name = recorder.intern_string(setting.name);
+    record.value = recorder.intern_string(setting.value);
+    recorder.add_setting(record);
   }
 
   std::uint32_t looks() const noexcept { return looks_; }

@@ -9,6 +9,7 @@
 #include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/snapshot/object_search.h"
+#include "hooks/inprocess/snapshot/settings.h"
 #include "trace/function_names.h"
 #include "trace/source_hash.h"
 
@@ -105,6 +106,21 @@ class PlacementWalk::Members final : public LinkVisitor {
   std::vector<std::pair<Link, void*>> all;
 };
 
+class PlacementWalk::Settings final : public SettingVisitor {
+ public:
+  Settings(PlacementWalk& walk, std::uint32_t keeper) : walk_(walk), keeper_(keeper) {}
+  void setting(std::string_view name, std::ptrdiff_t entry, const std::string& value) override {
+    std::string whole(name);
+    if (entry >= 0) whole += "[" + std::to_string(entry) + "]";
+    const std::uint64_t key = mixed(walk_.nodes_[keeper_].key, trace::source_hash(whole) + 2);
+    walk_.visitor_.said({key, keeper_, std::move(whole), value});
+  }
+
+ private:
+  PlacementWalk& walk_;
+  std::uint32_t keeper_;
+};
+
 class PlacementWalk::Variables final : public LinkVisitor {
  public:
   explicit Variables(PlacementWalk& walk) : walk_(walk) {}
@@ -168,6 +184,8 @@ PlacementWalk::What PlacementWalk::what_is(const void* object) {
       known->second = What::module;
     } else if (derives_from(type_of(object), "Optimizer", "add_param_group")) {
       known->second = What::optimizer;
+    } else if (has_settings(type_of(object))) {
+      known->second = What::with_settings;
     }
   }
   return known->second;
@@ -230,6 +248,10 @@ void PlacementWalk::visit_module(std::uint32_t node) {
     const bool attribute = link.kind == LinkKind::attribute && link.name != nullptr;
     const std::string_view name = attribute ? text_of(link.name, buffer, sizeof buffer) : std::string_view();
     if (what == What::optimizer && name == "param_groups") continue;
+    if (what == What::with_settings && is_setting(name)) {
+      Settings settings(*this, node);
+      visit_setting(name, object, settings);
+    }
     if (what == What::optimizer && name == "state") {
       visit_state(node, object);
     } else if (what != What::module || !is_machinery(name)) {
@@ -329,9 +351,8 @@ std::string PlacementWalk::leaf_of(const PlacedTensor& tensor) const {
   return leaf;
 }
 
-std::string_view PlacementWalk::type_of_owner(const PlacedTensor& tensor) const {
+std::string_view PlacementWalk::type_of_keeper(std::uint32_t node) const {
   // A list or dictionary is one of somebody's.
-  std::uint32_t node = tensor.keeper;
   while (nodes_[node].what == What::container && nodes_[node].parent != node) node = nodes_[node].parent;
   return short_type_name(nodes_[node].object);
 }

@@ -29,10 +29,19 @@ struct PlacedTensor {
   Link link{};               // from there
 };
 
+// What an attribute of an object says of where the object's tensors belong.
+struct PlacedSetting {
+  std::uint64_t key = 0;  // of its name: the same in every walk
+  std::uint32_t keeper = 0;
+  std::string name;  // "offload_optimizer", "subgroup_to_device[3]"
+  std::string value;
+};
+
 class PlacedTensorVisitor {
  public:
   // False ends the walk.
   virtual bool placed(const PlacedTensor& tensor) = 0;
+  virtual void said(const PlacedSetting& setting) = 0;
 
  protected:
   ~PlacedTensorVisitor() = default;
@@ -66,10 +75,12 @@ class PlacementWalk {
   bool truncated() const { return truncated_; }
   std::string owner_of(const PlacedTensor& tensor) const;
   std::string leaf_of(const PlacedTensor& tensor) const;
-  std::string_view type_of_owner(const PlacedTensor& tensor) const;
+  std::string_view type_of_owner(const PlacedTensor& tensor) const { return type_of_keeper(tensor.keeper); }
+  std::string_view type_of_keeper(std::uint32_t keeper) const;
+  std::string path_of(std::uint32_t node) const;
 
  private:
-  enum class What : std::uint8_t { module, optimizer, container, other };
+  enum class What : std::uint8_t { module, optimizer, container, with_settings, other };
   struct Node {
     const void* object;
     std::uint32_t parent;  // itself for a root
@@ -94,6 +105,7 @@ class PlacementWalk {
 
   class Variables;
   class Members;
+  class Settings;
 
   void add_main_module();
   void add_frames(const void* innermost);
@@ -108,7 +120,6 @@ class PlacementWalk {
              trace::PlaceKind kind);
   What what_is(const void* object);
   bool is_worth_following(const void* object) const;
-  std::string path_of(std::uint32_t node) const;
   std::string owner_of_state(const PlacedTensor& tensor) const;
 
   PlacedTensorVisitor& visitor_;

@@ -72,5 +72,24 @@ TEST_CASE("rules and writes of attributes are read back") {
   CHECK(trace.attribute_writes()[0].last.line == 261);
 }
 
+TEST_CASE("what an object says of where its tensors belong is read back") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  SettingPayload setting{};
+  setting.step = 2;
+  setting.owner = recorder->intern_string("engine.optimizer");
+  setting.type = recorder->intern_string("DeepSpeedZeroOptimizer_Stage3");
+  setting.name = recorder->intern_string("subgroup_to_device[3]");
+  setting.value = recorder->intern_string("cpu");
+  recorder->add_setting(setting);
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.settings().size() == 1);
+  CHECK(trace.settings()[0].step == 2);
+  CHECK(trace.string(trace.settings()[0].owner) == "engine.optimizer");
+  CHECK(trace.string(trace.settings()[0].name) == "subgroup_to_device[3]");
+  CHECK(trace.string(trace.settings()[0].value) == "cpu");
+}
+
 }  // namespace
 }  // namespace devsan::trace::testing
