@@ -8,8 +8,11 @@
 #include "report/render/markdown_text.h"
 #include "report/render/terminal_parts.h"
 #include "report/text/words.h"
+#include "report/wording/attribute_text.h"
+#include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
 #include "report/wording/live_memory_text.h"
+#include "report/wording/placement_text.h"
 #include "report/wording/traffic_text.h"
 
 namespace devsan::report {
@@ -154,6 +157,8 @@ std::string finding_part(const Finding& finding) {
   }
   if (finding.forward) text += details("The forward operator whose backward this is", stack_list(*finding.forward));
   constexpr Style kPlain{false, 100};
+  text += as_in_terminal("What is expected", expectation_lines(finding, kPlain));
+  text += as_in_terminal("Who wrote the attribute", writer_lines(finding, kPlain));
   text += as_in_terminal("How it ended", ending_lines(finding, kPlain));
   text += as_in_terminal("What grows", growth_lines(finding, kPlain));
   text += as_in_terminal("What was live", live_memory_lines(finding, kPlain));
@@ -165,6 +170,10 @@ std::string head(const Report& report) {
   std::string text = "## devsan: " + verdict_text(report) + " in " + counted(report.run.processes.size(), "process");
   if (report.run.steps > 0) text += ", " + counted(report.run.steps, "step");
   text += "\n\n";
+  if (report.run.first_failure) {
+    text += "**" + prose(first_failure_text(*report.run.first_failure)) + "**\n";
+    text += prose(then_waited_text(*report.run.first_failure)) + "\n\n";
+  }
   if (!report.run.command.empty()) text += code_block("sh", report.run.command) + "\n";
   std::string versions;
   for (const auto& [name, version] : report.run.versions) {

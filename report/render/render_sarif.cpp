@@ -9,6 +9,7 @@
 #include "report/render/headline.h"
 #include "report/render/render_json_parts.h"
 #include "report/render/sarif_places.h"
+#include "report/text/words.h"
 #include "report/wording/kind_help.h"
 
 namespace devsan::report {
@@ -76,7 +77,11 @@ class ResultWriter {
  private:
   std::string told() const {
     std::string text = headline(finding_) + ".";
-    if (const Operand* odd = first_odd(finding_.operands)) {
+    if (!finding_.ranks.empty()) {
+      text += (finding_.ranks.size() == 1 ? " On rank " : " On ranks ") + ranges_of(finding_.ranks) + ".";
+    }
+    // The headline of a wrong placement says so.
+    if (const Operand* odd = first_odd(finding_.operands); odd != nullptr && finding_.kind != Kind::wrong_placement) {
       text += " `" + spoken_name(*odd) + "` is on " + odd->device + ".";
     }
     if (finding_.root_cause) text += " " + finding_.root_cause->why;

@@ -31,7 +31,8 @@ std::vector<std::string> expectation_lines(const Finding& finding, const Style& 
   const Expectation& expectation = *finding.expectation;
   append_wrapped(lines, whose_rule(expectation), 2, style, Paint::strong);
   append_wrapped(lines, expectation.sentence, 4, style);
-  if (expectation.name_differs()) append_wrapped(lines, expectation.rule, 4, style, Paint::faint);
+  if (expectation.name_differs() && !expectation.file.empty())
+    append_wrapped(lines, expectation.rule, 4, style, Paint::faint);
   for (std::size_t k = 1; k < expectation.names.size(); ++k) {
     append_wrapped(lines, "also " + expectation.names[k], 4, style, Paint::faint);
   }
