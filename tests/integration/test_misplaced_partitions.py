@@ -1,5 +1,5 @@
-"""DeepSpeed's ZeRO-3 on two ranks under `torchrun --logs-specs=devsan`, where a line of the program takes a group of one rank
-off the CPU that the config offloads it to: one report of both ranks, in every format."""
+"""DeepSpeed's ZeRO-3 on two ranks under `torchrun --logs-specs=devsan`, where a line of the program takes a group of one
+rank off the CPU that the config offloads it to: one report of both ranks, in every format."""
 
 import json
 import subprocess
