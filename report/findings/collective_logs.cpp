@@ -61,7 +61,8 @@ void add_stacks(const trace::TraceFile& trace, RankLog& log) {
   for (const trace::WaitingStack& stack : trace.waiting_stacks()) {
     log.stuck_ns = stack.fixed.time_ns;
     if (stack.frames.empty()) continue;
-    ThreadStack thread{trace.string(stack.fixed.thread_name), stack.fixed.tid, frames_of(trace, stack.frames)};
+    ThreadStack thread{std::string(trace.string(stack.fixed.thread_name)), stack.fixed.tid,
+                       frames_of(trace, stack.frames)};
     log.threads.insert(log.threads.begin(), std::move(thread));
   }
 }
