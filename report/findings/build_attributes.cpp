@@ -16,7 +16,7 @@ Frame first_writer(const trace::TraceFile& trace, const trace::AttributeWritePay
   if (write.first.file != trace::StringId::none) return frame_of(trace, write.first);
   Frame frame;
   frame.file = trace.string(write.class_file);
-  frame.line = write.class_line;
+  frame.line = std::max(write.class_line, 0);
   frame.function = std::string(trace.string(write.type)) + ".__init__";
   return frame;
 }

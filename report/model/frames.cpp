@@ -7,16 +7,30 @@
 #include "report/model/written_text.h"
 
 namespace devsan::report {
+namespace {
+
+// Numbers beyond are damage, and could not be counted on from.
+constexpr int kMostLines = 1 << 30;
+
+int sound_line(std::int32_t line) {
+  return line > 0 && line < kMostLines ? line : 0;
+}
+
+bool sound_column(std::int32_t column) {
+  return column >= 0 && column < kMostLines;
+}
+
+}  // namespace
 
 Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
   Frame frame;
   frame.file = trace.string(position.file);
   frame.function = trace.string(position.function);
-  frame.line = std::max(position.line, 0);
-  frame.end_line = std::max(position.end_line, frame.line);
+  frame.line = sound_line(position.line);
+  frame.end_line = std::max(sound_line(position.end_line), frame.line);
   frame.source = trace.source_line(position.file, position.line);
   join_lines(frame, [&](int line) { return trace.source_line(position.file, line); });
-  if (position.column >= 0 && position.end_column >= 0) {
+  if (sound_column(position.column) && sound_column(position.end_column)) {
     frame.column = position.column;
     frame.end_column = position.end_column;
   }

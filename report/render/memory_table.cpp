@@ -64,12 +64,13 @@ std::vector<std::string> memory_lines(const std::vector<MemoryCurve>& curves, co
 
 std::string sparkline(const std::vector<MemoryPoint>& points, std::size_t columns) {
   columns = std::min(columns, points.size());
+  if (columns == 0) return {};
   std::vector<std::uint64_t> highest(columns, 0);
   for (std::size_t i = 0; i < points.size(); ++i) {
     std::uint64_t& most = highest[i * columns / points.size()];
     most = std::max(most, points[i].used);
   }
-  const std::uint64_t peak = columns == 0 ? 0 : *std::ranges::max_element(highest);
+  const std::uint64_t peak = *std::ranges::max_element(highest);
   std::string text;
   for (const std::uint64_t used : highest) {
     const double share = peak == 0 ? 0 : static_cast<double>(used) / static_cast<double>(peak);
