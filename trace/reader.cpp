@@ -13,6 +13,9 @@ namespace {
 // A chain in a sound file has kMaxLineageDepth nodes and the origin.
 constexpr std::size_t kMaxChain = std::size_t{2} * kMaxLineageDepth;
 
+// What holds a text, or the place that a site is, in a report.
+constexpr std::uint64_t kHolder = 64;
+
 template <class Entry>
 std::optional<Entry> copied(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof(Entry)) return std::nullopt;
@@ -45,6 +48,12 @@ std::span<const std::byte> TraceFile::entry(SectionKind kind, std::uint64_t inde
   return all.subspan(index * size, size);
 }
 
+bool TraceFile::make(std::uint64_t bytes) const {
+  if (is_used_up()) return false;
+  made_->fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
 std::string TraceFile::host() const {
   return text_in(header_.host);
 }
@@ -71,7 +80,7 @@ std::string_view TraceFile::string(StringId id) const {
   const std::span<const std::byte> strings = section(SectionKind::strings);
   if (id == StringId::none || offset % sizeof(std::uint32_t) != 0) return {};
   const auto length = copied<std::uint32_t>(entry(SectionKind::strings, offset / 4, sizeof(std::uint32_t)));
-  if (!length || *length > strings.size() - offset - sizeof(std::uint32_t)) return {};
+  if (!length || *length > strings.size() - offset - sizeof(std::uint32_t) || !make(kHolder + *length)) return {};
   return {reinterpret_cast<const char*>(strings.data()) + offset + sizeof(std::uint32_t), *length};
 }
 
@@ -87,7 +96,7 @@ std::string_view TraceFile::device_name(DeviceSlot slot) const {
 }
 
 std::optional<Site> TraceFile::site(SiteId id) const {
-  if (id == SiteId::none) return std::nullopt;
+  if (id == SiteId::none || !make(kHolder)) return std::nullopt;
   const auto site = copied<Site>(entry(SectionKind::sites, static_cast<std::uint32_t>(id), sizeof(Site)));
   return site && site->innermost.file != StringId::none ? site : std::nullopt;
 }

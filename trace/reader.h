@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -156,9 +157,14 @@ struct SuppressionLine {
   std::string reason;
 };
 
-// Owns a private copy of the file's bytes. Immutable after open; any number of threads may read it.
+// Owns a private copy of the file's bytes. Immutable after open, but for the count of what was made of it; any number
+// of threads may read it.
 class TraceFile {
  public:
+  // What may be made of one file, in bytes of text and of what holds it. Its records can name the same long texts and
+  // histories over and over, so that a file of a megabyte would else become gigabytes. A sound trace comes to a tenth.
+  static constexpr std::uint64_t kMostMade = std::uint64_t{1} << 30;
+
   // A file of which nothing can be used gives a Damage instead: empty, no trace, another major version, unreadable.
   static std::variant<TraceFile, Damage> open(const std::filesystem::path& path);
 
@@ -209,6 +215,8 @@ class TraceFile {
   const std::vector<Failure>& failures() const { return failures_; }
   const std::vector<WaitingStack>& waiting_stacks() const { return waiting_stacks_; }
   const std::vector<Damage>& damage() const { return damage_; }
+  // More was asked of it than kMostMade: since then, texts and sites read as absent.
+  bool is_used_up() const { return made_->load(std::memory_order_relaxed) > kMostMade; }
   std::uint64_t lost_facts() const { return header_.facts_lost; }
   std::uint64_t lost_events() const { return header_.events_lost; }
 
@@ -220,6 +228,8 @@ class TraceFile {
   // The bytes of entry `index`, empty where there is none.
   std::span<const std::byte> entry(SectionKind kind, std::uint64_t index, std::size_t size) const;
   std::span<const std::byte> section(SectionKind kind) const;
+  // Counts what is about to be made of the file; false where that is too much.
+  bool make(std::uint64_t bytes) const;
 
   std::filesystem::path path_;
   FileHeader header_{};
@@ -253,6 +263,7 @@ class TraceFile {
   std::vector<Failure> failures_;
   std::vector<WaitingStack> waiting_stacks_;
   std::vector<Damage> damage_;
+  std::unique_ptr<std::atomic<std::uint64_t>> made_ = std::make_unique<std::atomic<std::uint64_t>>(0);
 };
 
 // The header alone, of many files: nothing where it is none of this version.

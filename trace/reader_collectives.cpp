@@ -7,6 +7,12 @@
 #include "trace/record_reading.h"
 
 namespace devsan::trace {
+namespace {
+
+// Several times as many as any job has had.
+constexpr std::int32_t kMostRanks = 1 << 18;
+
+}  // namespace
 
 bool TraceFile::Loader::take_collective_ring(std::span<const std::byte> payload) {
   if (payload.size() != sizeof(CollectiveRingPayload)) return false;
@@ -34,7 +40,9 @@ bool TraceFile::Loader::take_collective_group(std::span<const std::byte> payload
   if (payload.size() < sizeof(group.fixed)) return false;
   group.fixed = read<CollectiveGroupPayload>(payload);
   auto rest = payload.subspan(sizeof(group.fixed));
-  if (rest.size() / sizeof(std::int32_t) < group.fixed.ranks) return false;
+  if (rest.size() / sizeof(std::int32_t) < group.fixed.ranks || group.fixed.size > kMostRanks) return false;
+  // Where its ranks are not listed, they may be all that there are.
+  if (!file_.make(sizeof(std::int32_t) * static_cast<std::uint64_t>(std::max(group.fixed.size, 0)))) return false;
   group.ranks = take<std::int32_t>(rest, group.fixed.ranks);
   file_.collective_groups_.push_back(std::move(group));
   return true;

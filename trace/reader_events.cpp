@@ -7,6 +7,7 @@
 #include "trace/crc32c.h"
 #include "trace/reader_loader.h"
 #include "trace/record_reading.h"
+#include "trace/record_sums.h"
 
 namespace devsan::trace {
 namespace {
@@ -43,31 +44,9 @@ void make_sound(Meeting& meeting) {
   });
 }
 
-// What a record's sum leaves out, because it changes after the record was published.
-std::size_t mutable_bytes(RecordKind kind) {
-  switch (kind) {
-    case RecordKind::Meeting:
-      return kMeetingMutableBytes;
-    case RecordKind::Traffic:
-      return kTrafficMutableBytes;
-    case RecordKind::DeviceCall:
-      return kDeviceCallMutableBytes;
-    case RecordKind::DeviceMemory:
-      return kDeviceMemoryMutableBytes;
-    case RecordKind::CallRing:
-      return kCallRingMutableBytes;
-    case RecordKind::CollectiveRing:
-      return kCollectiveRingMutableBytes;
-    case RecordKind::MemorySeries:
-      return kMemorySeriesMutableBytes;
-    case RecordKind::StepSeries:
-      return kStepSeriesMutableBytes;
-    case RecordKind::SiteMemory:
-      return kSiteMemoryMutableBytes;
-    default:
-      return 0;
-  }
-}
+// A finding, and what it tells of each operand and frame, takes several times the bytes of its record.
+constexpr std::uint64_t kMadeOfRecord = 1024;
+constexpr std::uint64_t kMadeOfByte = 2;
 
 constexpr const char* kDamaged = "a record in the event log is damaged and left out";
 
@@ -127,7 +106,7 @@ TraceFile::Loader::Found TraceFile::Loader::examine(std::uint64_t at, RecordHead
 bool TraceFile::Loader::sum_is_right(const RecordHeader& header, std::span<const std::byte> payload) {
   checked_bytes_ += payload.size();
   if (checked_bytes_ > 4 * std::uint64_t{events_.size()}) return false;
-  const std::size_t left_out = mutable_bytes(header.kind);
+  const std::size_t left_out = bytes_without_sum(header.kind);
   return payload.size() >= left_out && crc32c(payload.subspan(left_out)) == header.checksum;
 }
 
@@ -142,6 +121,7 @@ void TraceFile::Loader::tell_of_gap(std::uint64_t begin, std::uint64_t end) {
 }
 
 bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> payload) {
+  if (!file_.make(kMadeOfRecord + kMadeOfByte * payload.size())) return false;
   switch (kind) {
     case RecordKind::unfinished:
       return false;

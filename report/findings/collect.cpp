@@ -166,6 +166,9 @@ void Collector::add(ReadTrace read) {
   rules_.judge_traffic(trace, read.traffic);
   take(std::move(read.traffic), &process);
   take(std::move(read.growth), &process);
+  if (trace.is_used_up()) {
+    add_damage(trace.path(), {0, 0, "its records name more text than a report has room for: some is left out"});
+  }
   if (brief_) shorten(process);
 }
 

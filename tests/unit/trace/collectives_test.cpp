@@ -2,6 +2,7 @@
 #include "trace/collective_ring.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -135,6 +136,18 @@ TEST_CASE("a group reads back with its ranks, and a failure with its frames") {
   CHECK(trace.string(trace.failures()[0].fixed.type) == "ValueError");
   REQUIRE(trace.failures()[0].frames.size() == 1);
   CHECK(trace.failures()[0].frames[0].position.line == 12);
+}
+
+TEST_CASE("a group of more ranks than any job has is damage") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  CollectiveGroupPayload group{};
+  group.size = std::numeric_limits<std::int32_t>::max();
+  recorder->add_collective_group(group, {});
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.collective_groups().empty());
+  REQUIRE(trace.damage().size() == 1);
+  CHECK(trace.damage()[0].bytes == sizeof(RecordHeader) + sizeof(CollectiveGroupPayload));
 }
 
 }  // namespace

@@ -246,6 +246,19 @@ TEST_CASE("calls that turn on themselves end") {
   CHECK(trace.calls_of(*trace.lineage(LineageId{2})).size() == 1);
 }
 
+TEST_CASE("what is made of one trace is bounded, however often its texts are asked for") {
+  const DamagedFile file;
+  const TraceFile trace = file.readable(sample());
+  const StringId message = trace.meetings()[0].fixed.message;
+  const std::uint64_t size = trace.string(message).size();
+  REQUIRE(size > 0);
+  std::uint64_t made = 0;
+  while (!trace.is_used_up()) made += trace.string(message).size();
+  CHECK(made <= TraceFile::kMostMade);
+  CHECK(trace.string(message).empty());
+  CHECK_FALSE(trace.site(SiteId{1}));
+}
+
 TEST_CASE("nothing in a file makes the reader look elsewhere, crash or run on") {
   const DamagedFile file;
   std::mt19937 random(4711);
