@@ -29,7 +29,7 @@ def test_options_of_another_torch_that_make_no_sense_are_refused_before_anything
     assert done.returncode == 1 and done.stdout == "" and "--torch" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["setup", "test", "viewer", "gpu_check", "torch_tests", "op_db", "gpu_truth"])
+@pytest.mark.parametrize("name", ["setup", "test", "viewer", "gpu_check", "torch_tests", "op_db", "gpu_truth", "fuzz"])
 def test_help_says_how_to_call_it(name):
     done = script(name, "--help")
     assert done.returncode == 0 and f"{name} [" in done.stdout and done.stderr == ""
