@@ -201,7 +201,7 @@ class TraceFile {
   const std::vector<RuleLine>& rules() const { return rules_; }
   const std::vector<AttributeWritePayload>& attribute_writes() const { return attribute_writes_; }
   const std::vector<Placements>& placements() const { return placements_; }  // oldest first
-  const std::vector<SettingPayload>& settings() const { return settings_; }   // the same
+  const std::vector<SettingPayload>& settings() const { return settings_; }  // the same
   const std::vector<ThreadTail>& threads() const { return threads_; }
   const std::vector<DeviceCallPayload>& device_calls() const { return device_calls_; }
   const std::vector<DeviceMemoryPayload>& device_memory() const { return device_memory_; }
