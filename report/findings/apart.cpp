@@ -160,7 +160,8 @@ class Comparer {
 };
 
 void find_other_ranks(Finding& finding, const Workers& workers) {
-  if (finding.ranks.empty()) return;
+  // A hang is one of all ranks: its own story says where each was.
+  if (finding.ranks.empty() || finding.kind == Kind::collective_hang) return;
   for (const auto& [rank, process] : workers) {
     const bool had_it = std::ranges::binary_search(finding.ranks, rank);
     if (!had_it && process->steps > finding.step) finding.other_ranks.push_back(rank);

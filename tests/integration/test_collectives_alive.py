@@ -156,7 +156,7 @@ def hang_of(devsan, out, deadline):
 def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, tmp_path):
     job, program = hanging
     hang = hang_of(devsan, tmp_path / "out", time.monotonic() + 150)
-    assert hang["ranks"] == [1]
+    assert hang["ranks"] == [1] and not hang.get("other_ranks")
     by_rank = {turn["rank"]: turn for turn in hang["collective"]["per_rank"]}
     assert by_rank[0]["state"] == "waiting" and by_rank[0]["where"]["line"] == line_of(program, "WAIT")
     assert by_rank[1]["state"] == "never_entered"
@@ -182,26 +182,43 @@ def test_without_the_option_the_process_has_no_thread_of_devsan(run_python):
     assert collectives_of(run)
 
 
-def test_rank_0_says_which_rank_failed_before_it_and_the_files_are_private(run_python):
-    run = run_python("""
-        import atexit, subprocess, sys, tempfile, torch
-        import torch.distributed as dist
-        if len(sys.argv) == 1:
-            store = tempfile.mktemp()
-            children = [subprocess.Popen([sys.executable, __file__, str(rank), store]) for rank in range(2)]
-            sys.exit(max(child.wait() for child in children))
-        rank = int(sys.argv[1])
-        dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
-        atexit.register(dist.destroy_process_group)
-        dist.all_reduce(torch.ones(4))
+# What is registered before torch is imported runs after devsan's own handler. DESTROYS_FIRST: rank 1 destroys its group,
+# which rank 0 feels, before it leaves word of its failure; rank 0 ends after it has.
+TWO_RANKS_FAIL = """
+    import atexit, pathlib, subprocess, sys, tempfile, time
+    if len(sys.argv) == 1:
+        store = tempfile.mktemp()
+        children = [subprocess.Popen([sys.executable, __file__, str(rank), store]) for rank in range(2)]
+        sys.exit(max(child.wait() for child in children))
+    rank, store = int(sys.argv[1]), sys.argv[2]
+    def leave():
+        word = pathlib.Path(store + ".left")
         if rank == 1:
-            raise ValueError("no more data")
-        dist.all_reduce(torch.ones(4))
-    """, start=True)
+            word.touch()
+        while not word.exists():
+            time.sleep(0.01)
+        if not DESTROYS_FIRST:
+            dist.destroy_process_group()
+    atexit.register(leave)
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
+    if DESTROYS_FIRST:
+        atexit.register(dist.destroy_process_group)
+    dist.all_reduce(torch.ones(4))
+    if rank == 1:
+        raise ValueError("no more data")
+    dist.all_reduce(torch.ones(4))
+"""
+
+
+@pytest.mark.parametrize("destroys_first", [False, True])
+def test_rank_0_says_which_rank_failed_before_it_and_the_files_are_private(run_python, destroys_first):
+    run = run_python(TWO_RANKS_FAIL.replace("DESTROYS_FIRST", str(destroys_first)), start=True)
     assert run.status == 1
     told = [line for line in run.stderr.splitlines() if line.startswith("devsan: rank 1 failed first")]
-    # Rank 1 destroys its group, which rank 0 feels, before it leaves word: either may be earlier by the clock.
     assert len(told) == 1 and "it raised ValueError: no more data" in told[0]
+    assert destroys_first or "before this rank" in told[0]
     notes = sorted(run.out.glob("failed.rank*"))
     assert [note.name.split(".")[1] for note in notes] == ["rank0", "rank1"]
     assert {note.stat().st_mode & 0o777 for note in notes} == {0o600}

@@ -19,7 +19,7 @@ function circumstances(finding: Finding): string[] {
   return [
     ranksText(finding.ranks),
     `step ${finding.step}`,
-    finding.phase,
+    finding.phase === "other" ? "" : finding.phase,
     finding.thread_name === null ? "" : `thread ${finding.thread_name}`,
     `pid ${finding.pid}`,
     times(finding.count),

@@ -22,7 +22,7 @@ export function FirstFailure({ first, entry, href, several }: Properties) {
     <section class="first" aria-labelledby="first-title">
       <h2 id="first-title">
         {who} at step {first.step}
-        {finding && ` in ${finding.phase}`}
+        {finding && finding.phase !== "other" && ` in ${finding.phase}`}
       </h2>
       <p class="first-what"><Prose text={entry?.headline ?? (first.what === null ? "" : `It ${first.what}`)} /></p>
       <dl>
