@@ -41,8 +41,7 @@ def train(steps):
     print(time.process_time() - begin)
 
 
-def measured(placements, steps):
-    library = subprocess.run([DEVSAN, "lib"], check=True, capture_output=True, text=True).stdout.strip()
+def measured(library, placements, steps):
     with tempfile.TemporaryDirectory() as out:
         environment = {**os.environ, "LD_PRELOAD": library, "DEVSAN_OPTIONS": f"out={out}:placements={placements:d}"}
         command = [sys.executable, __file__, "--train", str(steps)]
@@ -54,9 +53,10 @@ def main():
     if sys.argv[1:2] == ["--train"]:
         return train(int(sys.argv[2]))
     pairs, steps = (int(value) for value in (sys.argv[1:] + ["10", "300"][len(sys.argv) - 1:]))
+    library = subprocess.run([DEVSAN, "lib"], check=True, capture_output=True, text=True).stdout.strip()
     ratios = []
     for pair in range(pairs):
-        sides = {side: measured(side, steps) for side in ((False, True) if pair % 2 else (True, False))}
+        sides = {side: measured(library, side, steps) for side in ((False, True) if pair % 2 else (True, False))}
         ratios.append(sides[True] / sides[False])
         print(f"pair {pair + 1}: {ratios[-1]:.4f}", flush=True)
     low, high = median_interval(ratios)

@@ -87,7 +87,7 @@ struct SettingPayload {
   StringId owner;  // "engine.optimizer", as it is in placements
   StringId type;   // its class
   StringId name;   // "offload_optimizer", "subgroup_to_device[3]"
-  StringId value;  // "True", "cpu"; of a set how many it has
+  StringId value;  // "1" for True, "cpu"; of a set how many it has
   std::uint32_t reserved;
 };
 static_assert(sizeof(SettingPayload) == 32);

@@ -37,8 +37,7 @@ std::string first_device_of(const trace::TraceFile& trace, const Stay& stay) {
 
 // Whether a line has put it where it is.
 bool was_put_there(const trace::TraceFile& trace, const Stay& stay) {
-  const std::vector<LineageStep> steps = lineage_of(trace, stay.lineage);
-  return steps.empty() || steps.front().how == trace::How::moved;
+  return how_it_came(trace, stay).value_or(trace::How::moved) == trace::How::moved;
 }
 
 // Whether a tensor of this history was made from one of that history, or is it.

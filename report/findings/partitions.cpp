@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "report/model/operands.h"
-
 namespace devsan::report {
 namespace {
 
@@ -77,10 +75,7 @@ class Partitions {
 
  private:
   // Memory that DeepSpeed has pinned by a way of its own is not known to be pinned.
-  bool was_moved_there(const Stay& stay) const {
-    const std::vector<LineageStep> steps = lineage_of(trace_, stay.lineage);
-    return !steps.empty() && steps.front().how == trace::How::moved;
-  }
+  bool was_moved_there(const Stay& stay) const { return how_it_came(trace_, stay) == trace::How::moved; }
 
   // None while its optimizer has sent its states elsewhere (`offload_states`).
   const ZeroSettings* settings_of(const std::string& owner) const {

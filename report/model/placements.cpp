@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "report/model/operands.h"
+
 namespace devsan::report {
 namespace {
 
@@ -14,6 +16,11 @@ Stay stay_of(const trace::TraceFile& trace, const trace::PlacementsPayload& look
 
 std::string Stay::text() const {
   return device + (has(trace::kPlacePinned) ? " pinned" : "");
+}
+
+std::optional<trace::How> how_it_came(const trace::TraceFile& trace, const Stay& stay) {
+  const std::vector<LineageStep> steps = lineage_of(trace, stay.lineage);
+  return steps.empty() ? std::nullopt : std::optional(steps.front().how);
 }
 
 std::string KeptTensor::path() const {

@@ -25,6 +25,9 @@ struct Stay {
   std::string text() const;
 };
 
+// How its tensor came to be there; nothing where its history is not known.
+std::optional<trace::How> how_it_came(const trace::TraceFile& trace, const Stay& stay);
+
 struct KeptTensor {
   std::string owner;  // "layers.0"; of an optimizer's state the whole name of its parameter
   std::string leaf;   // "weight", "exp_avg"

@@ -21,10 +21,7 @@ void leave_out_long_files(Bytes& file) {
   std::vector<Extent> records = records_of(file);
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     const auto kind = value_at<trace::RecordHeader>(file, record->begin).kind;
-    if (kind != trace::RecordKind::SourceFile || record->size < kLongFile) continue;
-    const auto begin = file.begin() + static_cast<std::ptrdiff_t>(record->begin);
-    file.erase(begin, begin + static_cast<std::ptrdiff_t>(record->size));
-    resize_events(file, -static_cast<std::ptrdiff_t>(record->size));
+    if (kind == trace::RecordKind::SourceFile && record->size >= kLongFile) remove_record(file, *record);
   }
 }
 

@@ -49,6 +49,12 @@ void resize_events(Bytes& file, std::ptrdiff_t change) {
   }
 }
 
+void remove_record(Bytes& file, Extent record) {
+  const auto begin = file.begin() + static_cast<std::ptrdiff_t>(record.begin);
+  file.erase(begin, begin + static_cast<std::ptrdiff_t>(record.size));
+  resize_events(file, -static_cast<std::ptrdiff_t>(record.size));
+}
+
 std::vector<Extent> records_of(const Bytes& file) {
   std::vector<Extent> records;
   if (!has_sections(file)) return records;

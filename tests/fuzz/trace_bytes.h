@@ -31,6 +31,7 @@ struct Extent {
   std::size_t begin = 0;
   std::size_t size = 0;
 };
+void remove_record(Bytes& file, Extent record);
 // The records of the events, with their headers.
 std::vector<Extent> records_of(const Bytes& file);
 // The texts of the strings, without their lengths; not those that are blank.

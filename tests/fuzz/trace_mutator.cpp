@@ -114,7 +114,7 @@ class Mutator {
     if (choice == 10) return change_text(file, payload);
     if (choice < 13) return change_list(file, record);
     if (choice == 13) return insert(file, records[below(records.size())].begin, file, record);
-    if (choice == 14) return remove(file, record);
+    if (choice == 14) return remove_record(file, record);
     for (std::size_t times = below(64); times > 0; --times) insert(file, file.size(), file, record);
   }
 
@@ -201,12 +201,6 @@ class Mutator {
     const Bytes copy(begin, begin + static_cast<std::ptrdiff_t>(record.size));
     file.insert(file.begin() + static_cast<std::ptrdiff_t>(at), copy.begin(), copy.end());
     resize_events(file, static_cast<std::ptrdiff_t>(copy.size()));
-  }
-
-  static void remove(Bytes& file, Extent record) {
-    const auto begin = file.begin() + static_cast<std::ptrdiff_t>(record.begin);
-    file.erase(begin, begin + static_cast<std::ptrdiff_t>(record.size));
-    resize_events(file, -static_cast<std::ptrdiff_t>(record.size));
   }
 
   std::mt19937 random_;

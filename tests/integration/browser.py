@@ -5,6 +5,7 @@ import dataclasses
 import os
 import shutil
 
+import pytest
 from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -28,7 +29,7 @@ class Visit:
         return self.page.evaluate("location.hash")
 
 
-def chromium():
+def path_of_chromium():
     """The path of Chromium, which scripts/setup --tests installs on Debian."""
     path = os.environ.get("DEVSAN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     assert path, "no Chromium is installed: run scripts/setup --tests, or name one with DEVSAN_CHROMIUM"
@@ -37,11 +38,17 @@ def chromium():
 
 @contextlib.contextmanager
 def browser():
-    path = chromium()
+    path = path_of_chromium()
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as running:
+        yield running
 
 
 @contextlib.contextmanager

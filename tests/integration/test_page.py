@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browser import browser, visit
+from browser import chromium, visit  # noqa: F401 (fixture)
 from harness import ROOT, Runner, need_simulated_devices
 
 VIEWS = ["", "#view=timeline", "#view=memory", "#view=operators", "#view=run"]
@@ -113,12 +113,6 @@ def pages(devsan, python, tmp_path_factory):
 def run(pages):
     """The page of PROGRAM, and the run."""
     return pages.of(PROGRAM)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as running:
-        yield running
 
 
 def raised(result):

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from browser import browser, visit
+from browser import chromium, visit  # noqa: F401 (fixture)
 from harness import ROOT, Runner, need_simulated_devices
 
 PICTURES = ROOT / "docs/pictures"
@@ -65,12 +65,6 @@ def pages(devsan, python, tmp_path_factory):
         "findings": (examples.page("train.py", 1, "python"), ""),
         "timeline": (examples.page("ranks.py", 4, "torchrun", "--nproc-per-node=4"), "#view=timeline"),
     }
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as running:
-        yield running
 
 
 def difference(visited, one, other):

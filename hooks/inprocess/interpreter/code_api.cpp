@@ -70,6 +70,14 @@ void* dict_entry(const void* dict, std::string_view name) noexcept {
   return nullptr;
 }
 
+bool derives_from(const void* type, std::string_view name, std::string_view method) noexcept {
+  for (std::ptrdiff_t k = 0; const void* base = base_at(type, k); ++k) {
+    if (!is_heap_type(base) || name != field<const char*>(base, kTypeName)) continue;
+    if (method.empty() || dict_entry(field<const void*>(base, kTypeDict), method) != nullptr) return true;
+  }
+  return false;
+}
+
 const void* code_constants(const void* code) noexcept {
   return code_part(code, code_api().constants);
 }

@@ -89,6 +89,10 @@ inline const void* base_at(const void* type, std::ptrdiff_t index) noexcept {
   return index < kMaxBases ? tuple_entry(field<const void*>(type, kTypeMro), index) : nullptr;
 }
 
+// Whether a class, or one that it is derived from, was made by a class statement of this name and defines this method;
+// any, where none is asked for.
+bool derives_from(const void* type, std::string_view name, std::string_view method = {}) noexcept;
+
 // Members of a code object; null, 0 or no name where it has none.
 const void* code_constants(const void* code) noexcept;  // a tuple
 int code_first_line(const void* code) noexcept;         // of its `def`, or its first decorator

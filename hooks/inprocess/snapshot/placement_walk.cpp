@@ -58,15 +58,6 @@ std::string_view short_type_name(const void* object) noexcept {
   return trace::own_name(type_name(object));
 }
 
-// Whether a class, or one that it is derived from, has this name and defines this method.
-bool derives_from(const void* type, std::string_view name, std::string_view method) noexcept {
-  for (std::ptrdiff_t k = 0; const void* base = base_at(type, k); ++k) {
-    if (!is_heap_type(base) || name != field<const char*>(base, kTypeName)) continue;
-    if (dict_entry(field<const void*>(base, kTypeDict), method) != nullptr) return true;
-  }
-  return false;
-}
-
 bool is_empty_container(const void* object) noexcept {
   if (is_dict(object)) return field<std::ptrdiff_t>(object, kDictUsed) == 0;
   return (is_list(object) || is_tuple(object)) && size_of(object) == 0;

@@ -27,13 +27,7 @@ std::string value_in(const void* object) {
 }  // namespace
 
 bool has_settings(const void* type) noexcept {
-  for (std::ptrdiff_t k = 0; const void* base = base_at(type, k); ++k) {
-    if (is_heap_type(base) &&
-        field<const char*>(base, kTypeName) == std::string_view("DeepSpeedZeroOptimizer_Stage3")) {
-      return true;
-    }
-  }
-  return false;
+  return derives_from(type, "DeepSpeedZeroOptimizer_Stage3");
 }
 
 bool is_setting(std::string_view name) noexcept {

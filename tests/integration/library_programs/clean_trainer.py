@@ -2,23 +2,11 @@
 
 import sys
 
-import torch
 import transformers
 from clean_parts import STEPS
-from library_report import small_gpt2, token_rows
+from library_report import Rows, small_gpt2, token_rows
 
 FOLDER = sys.argv[2]
-
-
-class Rows(torch.utils.data.Dataset):
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, index):
-        return {"input_ids": self.rows[index], "labels": self.rows[index]}
 
 
 def main():

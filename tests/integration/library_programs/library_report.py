@@ -1,4 +1,5 @@
-"""What the programs here share: tiny models of random weights, made from a configuration, and the report of numbers."""
+"""What the programs here share: tiny models of random weights, made from a configuration, their data, and the report of
+numbers."""
 
 import json
 import os
@@ -27,6 +28,19 @@ def small_llama(attention="sdpa", layers=2):
 def token_rows(count, seed=1):
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(3, 64, (count, 16), generator=generator)
+
+
+class Rows(torch.utils.data.Dataset):
+    """Rows of tokens as a language model is trained on them."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return {"input_ids": self.rows[index], "labels": self.rows[index]}
 
 
 def report(scenarios):

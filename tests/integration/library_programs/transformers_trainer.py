@@ -8,21 +8,10 @@ import sys
 
 import torch
 import transformers
-from library_report import report, small_gpt2, small_llama, token_rows
+from library_report import Rows, report, small_gpt2, small_llama, token_rows
 
 DEVICE, FOLDER, COUNT = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
 STEPS = 6
-
-
-class Rows(torch.utils.data.Dataset):
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, index):
-        return {"input_ids": self.rows[index], "labels": self.rows[index]}
 
 
 def make_trainer(name, model, **settings):

@@ -23,6 +23,11 @@ class Process {
     recorder.add_setting(setting);
   }
 
+  void offloads() {
+    says("device", "cpu");
+    says("offload_optimizer", "1");
+  }
+
   void keeps(const char* owner, const char* leaf, const char* device, std::uint8_t flags = 0,
              trace::How how = trace::How::created) {
     trace::Recorder& recorder = builder_.recorder();
@@ -60,8 +65,7 @@ using Strings = std::vector<std::string>;
 
 TEST_CASE("offloaded master weights belong on the CPU") {
   Process process;
-  process.says("device", "cpu");
-  process.says("offload_optimizer", "1");
+  process.offloads();
   process.keeps(kMaster, "[0]", "cpu");
   process.keeps(kMaster, "[1]", "cuda:1");
   CHECK(process.misplaced() == Strings{std::string(kMaster) + "[1] on cuda:1, not cpu"});
@@ -80,8 +84,7 @@ TEST_CASE("master weights that are not offloaded belong on the rank's own GPU") 
 
 TEST_CASE("with a ratio each group has a device of its own") {
   Process process;
-  process.says("device", "cpu");
-  process.says("offload_optimizer", "1");
+  process.offloads();
   process.says("subgroup_to_device[0]", "cuda");
   process.says("subgroup_to_device[1]", "cpu");
   process.keeps(kMaster, "[0]", "cuda:0");
@@ -93,8 +96,7 @@ TEST_CASE("with a ratio each group has a device of its own") {
 
 TEST_CASE("weights of the model are where offload_param has them") {
   Process process;
-  process.says("device", "cpu");
-  process.says("offload_optimizer", "1");
+  process.offloads();
   process.keeps(kHalf, "[0]", "cuda:0");
   process.keeps(kHalf, "[1]", "cpu");
   CHECK(process.misplaced().empty());  // which of them is meant is not known
@@ -104,8 +106,7 @@ TEST_CASE("weights of the model are where offload_param has them") {
 
 TEST_CASE("gradients that a line took out of pinned memory are told where there is a GPU") {
   Process process;
-  process.says("device", "cpu");
-  process.says("offload_optimizer", "1");
+  process.offloads();
   process.says("offload_optimizer_pin_memory", "1");
   process.keeps("engine.optimizer", "grad_partitions_flat_buffer", "cpu", 0, trace::How::moved);
   CHECK(process.misplaced().empty());
@@ -125,8 +126,7 @@ TEST_CASE("of gradients that DeepSpeed itself made in such memory nothing is sai
 
 TEST_CASE("nothing is said of groups on disk, of states that were sent elsewhere, and of other objects") {
   Process process;
-  process.says("device", "cpu");
-  process.says("offload_optimizer", "1");
+  process.offloads();
   SECTION("on disk") {
     process.keeps(kMaster, "[0]", "cuda:0", trace::kPlaceEmpty);
   }
