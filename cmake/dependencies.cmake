@@ -1,9 +1,10 @@
-# The header-only libraries that devsan uses, as interface targets: devsan_cli (CLI11), devsan_json (nlohmann-json),
-# devsan_toml (toml++) and devsan_log (spdlog with fmt). Installed ones are taken; where there are none, pinned releases are fetched. Of spdlog and
-# fmt the headers alone are used: the program then needs no library that the machine it is copied to may lack.
+# The header-only libraries that devsan uses, as interface targets: devsan_cli (CLI11), devsan_json (nlohmann-json) and
+# devsan_log (spdlog with fmt). Installed ones are taken; where there are none, pinned releases are fetched. Of spdlog
+# and fmt the headers alone are used: the program then needs no library that the machine it is copied to may lack.
+# devsan_toml is toml++, whose header is in third_party/.
 include(FetchContent)
 set(DEVSAN_HEADERS "" CACHE PATH
-    "Directory with CLI/, nlohmann/, toml++/, spdlog/, fmt/ and yaml.h; nothing else is then looked for")
+    "Directory with CLI/, nlohmann/, spdlog/, fmt/ and yaml.h; nothing else is then looked for")
 
 # devsan_headers(TARGET PACKAGE REPOSITORY COMMIT INCLUDE): the headers are taken from DEVSAN_HEADERS, or from the
 # installed PACKAGE, or from INCLUDE in the fetched repository.
@@ -38,15 +39,16 @@ endfunction()
 # The releases that Debian 12 has.
 devsan_headers(devsan_cli CLI11 CLIUtils/CLI11 70f8072f9dd2292fd0b9f9e5f58e279f60483ed3 include)
 devsan_headers(devsan_json nlohmann_json nlohmann/json bc889afb4c5bf1c0d8ee29ef35eaaf4c8bef8a5d include)
-devsan_headers(devsan_toml tomlplusplus marzer/tomlplusplus c635f218c0aefc801d9748841930365e54fe3089 include)
-# One setting for the whole program: with two of them the linker keeps functions of the one for the other.
-target_compile_definitions(devsan_toml INTERFACE TOML_EXCEPTIONS=1)
-# An assertion of toml++ 3.3 stands before the check that tells of the same error: a file that begins "[{" would end a
-# debug build. The definition is an option, since CMake knows none of macros with arguments.
-target_compile_options(devsan_toml INTERFACE "-DTOML_ASSERT(expr)=static_assert(true)")
 devsan_headers(devsan_log spdlog gabime/spdlog 76fb40d95455f249bd70824ecfcae7a8f0930fa3 include)
 devsan_headers(devsan_log fmt fmtlib/fmt a33701196adfad74917046096bf5a2aa0ab0bb50 include)
 target_compile_definitions(devsan_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+
+if(NOT TARGET devsan_toml)
+  add_library(devsan_toml INTERFACE)
+endif()
+target_include_directories(devsan_toml SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/third_party/tomlplusplus)
+# One setting for the whole program: with two of them the linker keeps functions of the one for the other.
+target_compile_definitions(devsan_toml INTERFACE TOML_EXCEPTIONS=1)
 
 # devsan_tree_sitter: the library tree-sitter and its grammar of Python, which report/program reads source with. The
 # sources are those that scripts/setup left in DEVSAN_TREE_SITTER; where there are none, the same releases are fetched.

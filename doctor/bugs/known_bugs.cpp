@@ -1,6 +1,6 @@
 #include "doctor/bugs/known_bugs.h"
 
-#include <toml++/toml.h>
+#include <toml.hpp>
 
 #include <stdexcept>
 
