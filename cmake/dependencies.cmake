@@ -49,6 +49,9 @@ endif()
 target_include_directories(devsan_toml SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/third_party/tomlplusplus)
 # One setting for the whole program: with two of them the linker keeps functions of the one for the other.
 target_compile_definitions(devsan_toml INTERFACE TOML_EXCEPTIONS=1)
+# Assertions of toml++ stand before the checks that tell of the same errors: an array that begins with "}" would end a
+# debug build. The definition is an option, since CMake knows none of macros with arguments.
+target_compile_options(devsan_toml INTERFACE "-DTOML_ASSERT(expr)=static_assert(true)")
 
 # devsan_tree_sitter: the library tree-sitter and its grammar of Python, which report/program reads source with. The
 # sources are those that scripts/setup left in DEVSAN_TREE_SITTER; where there are none, the same releases are fetched.

@@ -1124,11 +1124,7 @@ TOML_ENABLE_WARNINGS;
 #endif
 #define TOML_ASSERT(expr) assert(expr)
 #endif
-#ifdef NDEBUG
-#define TOML_ASSERT_ASSUME(expr) TOML_ASSUME(expr)
-#else
 #define TOML_ASSERT_ASSUME(expr) TOML_ASSERT(expr)
-#endif
 
 #ifndef TOML_ENABLE_FLOAT16
 #define TOML_ENABLE_FLOAT16 0
