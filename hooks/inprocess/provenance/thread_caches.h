@@ -40,8 +40,13 @@ struct CallersMemo {
   std::uint32_t calls;
 };
 
-// A lineage node as two words: as asked for, so its depth is 0.
-using NodeWords = std::array<std::uint64_t, 2>;
+// A lineage node as two words: as asked for, so its depth is 0. The comparison of a std::array would call memcmp.
+struct NodeWords {
+  std::uint64_t low;
+  std::uint64_t high;
+
+  bool operator==(const NodeWords& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
+};
 
 struct alignas(32) LineageMemo {
   NodeWords node;
@@ -90,7 +95,7 @@ struct ThreadCaches {
   // By the instructions, mixed.
   CallersMemo& callers(std::uintptr_t mixed) noexcept { return calls[(mixed * kSpread) >> 58]; }
 
-  LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node[0] ^ node[1] << 20) * kSpread) >> 53]; }
+  LineageMemo& lineage(const NodeWords& node) noexcept { return nodes[((node.low ^ node.high << 20) * kSpread) >> 53]; }
 
  private:
   static constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
