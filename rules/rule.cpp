@@ -71,7 +71,7 @@ std::string format_spans(const Spans& spans) {
 }
 
 std::string compiled_line(const Rule& rule) {
-  std::string line = "rule\t" + without_separators(rule.name) + '\t' + without_separators(rule.sentence);
+  std::string line = "rule\t" + without_separators(rule.name) + '\t' + rule.sentence;
   for (const SpanKey& span : kSpanKeys) {
     const Spans& spans = rule.*span.member;
     if (!spans.empty()) line += '\t' + std::string(span.name) + '=' + format_spans(spans);

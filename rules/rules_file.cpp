@@ -1,12 +1,12 @@
 #include "rules/rules_file.h"
 
-#include <toml.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <toml.hpp>
 
 #include "doctor/near_miss.h"
 #include "trace/compiled_rules.h"

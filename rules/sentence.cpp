@@ -225,8 +225,11 @@ class SentenceParser {
 }  // namespace
 
 std::optional<SentenceError> parse_sentence(std::string_view sentence, Rule& rule) {
+  // In one line, however many a file writes it in: so reports show it, and a compiled line carries it.
   rule.sentence = sentence;
-  if (rule.name.empty()) rule.name = sentence;
+  std::ranges::replace_if(
+      rule.sentence, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+  if (rule.name.empty()) rule.name = rule.sentence;
   return SentenceParser(sentence, rule).run();
 }
 

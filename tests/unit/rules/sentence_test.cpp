@@ -88,6 +88,16 @@ TEST_CASE("a rule comes through its compiled line as it was") {
   CHECK(off_of_line(compiled_off("average-beside-model")) == "average-beside-model");
 }
 
+TEST_CASE("a sentence that a file breaks into lines is one line, and comes through its compiled line") {
+  Rule rule;
+  REQUIRE_FALSE(parse_sentence("buffers of **.norm\n\ton one device", rule));
+  CHECK(rule.sentence == "buffers of **.norm  on one device");
+  CHECK(rule.name == rule.sentence);
+  const auto back = rule_of_line("rules.toml", 3, compiled_line(rule));
+  REQUIRE(back);
+  CHECK(back->sentence == rule.sentence);
+}
+
 TEST_CASE("spans are numbers and ranges") {
   CHECK(format_spans(*parse_spans("0-3, 8")) == "0-3, 8");
   CHECK(holds(*parse_spans("2-"), 1000));
