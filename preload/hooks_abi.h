@@ -17,7 +17,7 @@
 
 namespace devsan {
 
-inline constexpr std::uint32_t kHooksAbi = 13;
+inline constexpr std::uint32_t kHooksAbi = 14;
 
 // What the libraries need to know of the options of the process.
 struct LibraryOptions {
@@ -139,6 +139,13 @@ struct alignas(32) Replacement {
 };
 static_assert(sizeof(Replacement) == 32);
 
+// An entry of a table of functions that is replaced where it is: a virtual function's that no symbol names, so that no
+// relocation tells what it is. The wrapper knows what was there.
+struct TableEntry {
+  void** slot;
+  void* wrapper;
+};
+
 // Asked when the program ends the process without running exit handlers, with the status that it gave; returns the one
 // to end with.
 using StatusAtEnd = int (*)(int status);
@@ -149,6 +156,8 @@ struct HookTable {
   const Replacement* replacements;  // in the hooks library's own data, filled by relocations
   StatusAtEnd status_at_end;
   void (*objects_loaded)() = nullptr;  // called when their calls have been replaced; perhaps under the loader's lock
+  const TableEntry* table_entries = nullptr;
+  std::uint32_t table_entry_count = 0;
 };
 
 // Returns the table, or null where this library cannot serve the process (it has then said why).

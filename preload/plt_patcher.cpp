@@ -114,6 +114,7 @@ bool PltPatcher::is_left_alone(const ElfW(Dyn) * dynamic) const noexcept {
 
 bool PltPatcher::start(const HookTable& table, const ElfImage& hooks) noexcept {
   leave_alone(hooks.dynamic());
+  table_entries_ = {table.table_entries, table.table_entry_count};
   if (!objects_memory_.allocate(kMaxObjects * sizeof(Object))) return false;
   objects_ = objects_memory_.as<Object>();
   return index_.build(table, hooks);
@@ -216,7 +217,8 @@ bool PltPatcher::collect(const dl_phdr_info& info, const ElfImage& image, Object
   if (!is_relocated(image, extent)) return false;
   const auto plt = image.plt_relocations();
   const auto other = image.other_relocations();
-  if (!object->slots.allocate((plt.size() + other.size() + 1) * sizeof(Slot))) return false;
+  const std::size_t most = plt.size() + other.size() + table_entries_.size();
+  if (!object->slots.allocate((most + 1) * sizeof(Slot))) return false;
   auto* slots = object->slots.as<Slot>();
   std::uint32_t count = 0;
   const auto consider = [&](const ElfW(Rela) & relocation, bool may_be_lazy) {
@@ -252,6 +254,11 @@ bool PltPatcher::collect(const dl_phdr_info& info, const ElfImage& image, Object
   }
   for (const ElfW(Rela) & relocation : plt) {
     if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_JUMP_SLOT) consider(relocation, true);
+  }
+  for (const TableEntry& entry : table_entries_) {
+    if (!extent.contains(reinterpret_cast<std::uintptr_t>(entry.slot))) continue;
+    void* original = reinterpret_cast<void*>(read_slot(entry.slot));
+    if (original != nullptr && original != entry.wrapper) slots[count++] = {entry.slot, entry.wrapper, original};
   }
   object->slot_count = count;
   if (!demanded_.load(std::memory_order_relaxed)) {

@@ -3,7 +3,8 @@
 // Patched are JUMP_SLOT and GLOB_DAT relocations: the slots through which code calls a function of another object.
 // R_X86_64_64 is not: that is an address stored as a value (tables of kernels, the hooks' own table of real functions),
 // which a program may compare or which leads back to the real function on purpose. The few functions that are called
-// through such tables alone say so (Replacement::in_tables).
+// through such tables alone say so (Replacement::in_tables). Where a function has no symbol, the hooks name the entry
+// of the table (TableEntry).
 //
 // A slot is patched when it holds the real function, or still leads to the loader's lazy binding and names it. A slot
 // that another object's function of that name has won is left alone. Objects in other namespaces (dlmopen) are not
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "preload/elf_image.h"
 #include "preload/hooks_abi.h"
@@ -91,6 +93,7 @@ class PltPatcher {
   static constexpr std::size_t kMaxLeftAlone = 4;
 
   ReplacementIndex index_;
+  std::span<const TableEntry> table_entries_;
   Replace replace_other_ = nullptr;
   PageMemory objects_memory_;
   Object* objects_ = nullptr;

@@ -16,7 +16,8 @@ CALLS = 320  # in one batch
 
 
 def collectives():
-    """Calls of a batch, by name: a plain one, one that Python waits for later, and one of a functional kind."""
+    """Calls of a batch, by name: a function of the group, torch's Python around one, and a barrier, which makes a tensor
+    and is seen in the dispatcher."""
     import torch
     import torch.distributed as dist
     import torch.testing._internal.distributed.fake_pg as fake
@@ -24,9 +25,9 @@ def collectives():
     dist.init_process_group("fake", store=fake.FakeStore(), rank=0, world_size=2)
     group = dist.distributed_c10d._get_default_group()
     options = dist.AllreduceOptions()
-    values = torch.ones(4)
-    names = {"group": group, "options": options, "values": [values], "dist": dist, "value": values}
-    calls = ["group.allreduce(values, options)", "dist.all_reduce(value)"]
+    value = torch.ones(4)
+    names = {"group": group, "options": options, "values": [value], "dist": dist, "value": value}
+    calls = ["group.allreduce(values, options)", "dist.all_reduce(value)", "group.barrier()"]
     return {call: batch_of(call, names) for call in calls}
 
 

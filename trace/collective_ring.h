@@ -56,6 +56,12 @@ inline void issued(CollectiveRef collective, std::uint8_t more_flags) noexcept {
   atom(entry->state).compare_exchange_strong(from, CollectiveState::issued, std::memory_order_release);
 }
 
+// It has ended, or nothing is left of it.
+inline bool is_over(CollectiveRef collective) noexcept {
+  CollectiveEntry* const entry = entry_of(collective);
+  return entry == nullptr || atom(entry->state).load(std::memory_order_relaxed) >= CollectiveState::finished;
+}
+
 // The first end counts.
 inline void ended(CollectiveRef collective, CollectiveState how, std::int64_t time_ns) noexcept {
   CollectiveEntry* const entry = entry_of(collective);

@@ -19,6 +19,7 @@
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/torch_bridge/boxed_call.h"
 #include "hooks/torch_bridge/collectives.h"
+#include "hooks/torch_bridge/group_calls.h"
 #include "hooks/torch_bridge/host_access.h"
 #include "hooks/torch_bridge/layout_check.h"
 #include "hooks/torch_bridge/meeting.h"
@@ -135,5 +136,5 @@ extern "C" __attribute__((visibility("default"))) const devsan::HookTable* devsa
   if (host->options.guard) prepare_for_host_accesses();
   pending_copies.close_pages_by(host->pinned_pages->load(std::memory_order_acquire));
   host->device_watch->store(&kDeviceWatch, std::memory_order_release);
-  return hook_table();
+  return hook_table(group_functions());
 }

@@ -3,32 +3,27 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/operator_table.h"
-#include "hooks/inprocess/interpreter/code_api.h"
-#include "hooks/inprocess/interpreter/code_table.h"
-#include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/provenance/callers.h"
 #include "hooks/inprocess/provenance/device_slots.h"
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/inprocess/provenance/lineage.h"
-#include "hooks/inprocess/provenance/sites.h"
 #include "hooks/inprocess/provenance/thread_caches.h"
 #include "hooks/torch_bridge/boxed_operands.h"
 #include "hooks/torch_bridge/boxed_watch.h"
 #include "hooks/torch_bridge/call.h"
+#include "hooks/torch_bridge/call_origin.h"
 #include "hooks/torch_bridge/collectives.h"
+#include "hooks/torch_bridge/group_calls.h"
 #include "hooks/torch_bridge/schema_operators.h"
 #include "hooks/torch_bridge/storage_release.h"
 #include "hooks/torch_bridge/thread_start.h"
@@ -53,64 +48,6 @@ void* get_step_callbacks(void* result, at::RecordScope scope) __asm__(
     "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") DEVSAN_TORCH_FUNCTION;
 
 namespace {
-
-// torch.ops.X.Y(…) is a call in the first of these files, a collective one in the second. Their bindings give up the
-// GIL around the operator, take it again afterwards, and hold the Python arguments meanwhile.
-constexpr std::array<std::string_view, 2> kModules = {"_ops.py", "distributed/distributed_c10d.py"};
-
-bool is_called_by_binding(const void* thread) noexcept {
-  const void* frame = innermost_frame(current_frame(thread));
-  if (frame == nullptr || (code_table.marks(frame_code(frame)) & kTorchCode) == 0) return false;
-  char buffer[sizeof directories.torch];
-  const std::string_view file =
-      text_of(field<const void*>(frame_code(frame), code_members.filename), buffer, sizeof buffer);
-  return std::ranges::any_of(kModules, [file](std::string_view module) {
-    return file.size() == std::strlen(directories.torch) + module.size() && file.ends_with(module);
-  });
-}
-
-// Whether a running operator only calls this one to do its own work: by a kernel of torch's in Python, or passed on by
-// a `__torch_dispatch__`, whoever wrote that. A kernel in Python of the program's own calls operators of its own.
-bool is_part_of_outer(const ThreadState& state) noexcept {
-  if (state.depth == 0 || state.outer.python == nullptr) return false;
-  const void* const end = frame_in_word(state.outer.frame);
-  const void* frame = current_frame(state.outer.python);
-  for (; frame != nullptr && frame != end; frame = frame_previous(frame)) {
-    const void* code = frame_code(frame);
-    const std::uint32_t marks = code_table.marks(code);
-    if ((marks & (kTorchCode | kNoCode)) != 0) continue;
-    return is_name(field<const void*>(code, code_members.name), "__torch_dispatch__");
-  }
-  return frame != nullptr;
-}
-
-// A word that is no frame, and so differs from every frame: operators inside are outermost ones.
-const void* const no_frame = &no_frame;
-
-// One list for each thread, for those that collectives make and few read: it is too large for malloc() to be quick.
-class SpareList {
- public:
-  OperandList* make(trace::OperatorId op, const c10::FunctionSchema& schema) noexcept {
-    if (is_taken_) return new (std::nothrow) OperandList(op, &schema);
-    is_taken_ = true;
-    return new (room_) OperandList(op, &schema);
-  }
-  void end(OperandList* list) noexcept {
-    if (static_cast<void*>(list) != room_) return delete list;
-    list->~OperandList();
-    is_taken_ = false;
-  }
-
- private:
-  alignas(OperandList) std::byte room_[sizeof(OperandList)];
-  bool is_taken_;
-};
-
-thread_local constinit SpareList spare_list{};
-
-struct EndsList {
-  void operator()(OperandList* list) const noexcept { spare_list.end(list); }
-};
 
 // How a call came to be seen.
 enum class Way : std::uint8_t { dispatcher, python };
@@ -140,14 +77,14 @@ class BoxedCall {
   const void* const guard_;
   const Way way_;
   bool handed_on_ = false;
-  const SchemaOperator op_;
+  const SchemaOperator& op_;
   const std::size_t results_;  // how many entries of the stack are results
   const bool computes_;
   const int exceptions_ = std::uncaught_exceptions();
   BoxedOperands operands_;
   trace::LineageId parent_ = trace::LineageId::none;
   // Only where operands lie on several devices, and of collectives: they may be gone at the end.
-  std::unique_ptr<OperandList, EndsList> listed_;
+  std::unique_ptr<OperandList> listed_;
   const void* const frame_around_;  // the Python frame of the operator around this one
   BoxedWatch watch_;
   OutermostCall call_;
@@ -194,10 +131,10 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
   }
   // A group refuses tensors that are all on one device, too.
   if (operands_.differ || op.collective) {
-    listed_.reset(spare_list.make(op.id, schema));
+    listed_.reset(new (std::nothrow) OperandList(op.id, &schema));
     if (listed_ != nullptr) enumerate_boxed(*listed_, arguments);
   }
-  // What a custom operator calls is the user's code, as a Python function's is; ATen's operators are one with theirs.
+  // ATen's operators are one with those that they call.
   if (!op.wrapped) state.outer.frame_word = &no_frame;
 }
 
@@ -246,13 +183,10 @@ void BoxedCall::made(const c10::TensorImpl* result) noexcept {
   if (vacancy != nullptr && id != trace::LineageId::none) OriginTable::fill(vacancy, storage, id);
 }
 
-// An address in torch's Python bindings where these made the call, as a wrapper's return address would be.
 const void* BoxedCall::caller() const noexcept {
   const ThreadState& state = thread_state();
-  if (state.outer.python == nullptr) return nullptr;
-  if (way_ == Way::python) return runtime.python_bindings_begin.load();
-  if (frame_ == frame_around_) return nullptr;
-  return is_called_by_binding(state.outer.python) ? runtime.python_bindings_begin.load() : nullptr;
+  if (way_ == Way::dispatcher) return caller_of(state, frame_, frame_around_);
+  return state.outer.python != nullptr ? runtime.python_bindings_begin.load() : nullptr;
 }
 
 void BoxedCall::returned(c10::ArrayRef<c10::IValue> results) noexcept {
@@ -285,7 +219,7 @@ class BoxedCalls {
     const bool part_of_outer = count_ == kMostCalls || is_part_of_outer(state);
     if (part_of_outer && !collective) return;
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
-    const SchemaOperator op = schema_operator(schema);
+    const SchemaOperator& op = schema_operator(schema);
     if (op.id == trace::OperatorId::none) return;
     if (!part_of_outer) begin(Way::dispatcher, &guard, schema, op, own);
     if (collective) collective_begins(guard, op, own);
@@ -295,7 +229,7 @@ class BoxedCalls {
     ThreadState& state = thread_state();
     if (count_ == kMostCalls || is_part_of_outer(state)) return;
     if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
-    const SchemaOperator op = schema_operator(schema);
+    const SchemaOperator& op = schema_operator(schema);
     if (op.id != trace::OperatorId::none) begin(way, guard, schema, op, arguments);
   }
 
@@ -353,7 +287,7 @@ void end_callback(const at::RecordFunction& guard, at::ObserverContext*) {
 
 [[gnu::noinline]] void* with_own_callback(void* result, at::RecordScope scope) {
   get_step_callbacks(result, scope);
-  if (scope != at::RecordScope::FUNCTION) return result;
+  if (scope != at::RecordScope::FUNCTION || is_of_group_call(thread_state())) return result;
   auto& callbacks = *static_cast<std::optional<at::StepCallbacks>*>(result);
   if (!callbacks.has_value()) callbacks.emplace(at::RecordFunction::currentThreadId(), scope);
   callbacks->callbacks_.push_back({start_callback, end_callback});
@@ -395,7 +329,7 @@ DEVSAN_REPLACEMENTS const Replacement boxed_replacements[] = {
 
 bool came_with_boxed_call(const ThreadState& state, const OperandList& operands) noexcept {
   const BoxedCall* call = boxed_calls.innermost();
-  return call != nullptr && call->gave(state, operands);
+  return (call != nullptr && call->gave(state, operands)) || came_with_group_call(state, operands);
 }
 
 BoxedPythonCall::BoxedPythonCall(const c10::FunctionSchema& schema, BoxedArguments arguments) noexcept {

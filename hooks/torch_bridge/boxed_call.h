@@ -13,8 +13,9 @@ namespace devsan::hooks {
 // Once, at attach: where a torch lacks a function that such calls begin with, all are watched from the start.
 void start_boxed_demand() noexcept;
 
-// An operator inside a custom operator's kernel was refused with these operands. Whether the custom operator was given
-// all of them: then it is the custom operator's finding, under the names that its caller knows them by.
+// An operator inside a custom operator's kernel was refused with these operands. Whether the custom operator, or the
+// function of a group (group_calls.h), was given all of them: then it is the custom operator's finding, under the names
+// that its caller knows them by.
 bool came_with_boxed_call(const ThreadState& state, const OperandList& operands) noexcept;
 
 // A call of an operator that Python makes past the dispatcher (python_dispatch.cpp): seen by whoever makes this around

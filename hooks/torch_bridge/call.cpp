@@ -65,22 +65,6 @@ inline bool is_sole(const T* counted) noexcept {
   return c10::raw::intrusive_ptr::use_count(const_cast<T*>(counted)) == 1;
 }
 
-// Whether an operand lies in a storage.
-class StorageSearch final : public OperandSink {
- public:
-  explicit StorageSearch(const c10::StorageImpl* storage) noexcept : storage_(storage) {}
-  void tensor(int, int, const c10::TensorImpl* tensor) override {
-    found = found || TensorFields::storage_behind(tensor) == storage_;
-  }
-  void generator(int, const at::Generator&) override {}
-  void device(int, c10::Device) override {}
-  void storage(int, const at::Storage&) override {}
-  bool found = false;
-
- private:
-  const c10::StorageImpl* storage_;
-};
-
 // An autograd.Function makes its node before its forward runs, whose operators make none: the first of them has to look
 // for it. Inside an optimizer, and in a backward as long as no Python runs, a node comes with the result that has it.
 inline bool only_operators_make_nodes(const ThreadState& state) noexcept {

@@ -1,9 +1,8 @@
 #include "hooks/torch_bridge/collectives.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <exception>
+#include <utility>
 
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
@@ -36,39 +35,6 @@ bool wait_for_receive(void* work, std::int64_t timeout) __asm__(
 
 namespace {
 
-struct OperandSizes {
-  const c10::TensorImpl* first = nullptr;
-  std::uint64_t bytes[2] = {0, 0};
-  std::size_t arguments = 0;  // that have tensors, of those counted
-
-  void add(const c10::IValue& value) noexcept {
-    std::uint64_t* const sum = &bytes[std::min<std::size_t>(arguments, 1)];
-    if (add_to(*sum, value)) ++arguments;
-  }
-
- private:
-  bool add_to(std::uint64_t& sum, const c10::IValue& value) noexcept {
-    if (value.isTensor()) return add_tensor(sum, value.unsafeToTensorImpl());
-    if (!value.isList()) return false;
-    bool any = false;
-    for (const c10::IValue& element : value.toListRef()) {
-      if (!element.isTensor() && !element.isList()) break;
-      any = add_to(sum, element) || any;
-    }
-    return any;
-  }
-
-  bool add_tensor(std::uint64_t& sum, const c10::TensorImpl* tensor) noexcept {
-    if (tensor == c10::UndefinedTensorImpl::singleton()) return false;
-    if (first == nullptr) first = tensor;
-    if (!TensorFields::symbolic(tensor)) {
-      const auto elements = static_cast<std::uint64_t>(c10::multiply_integers(TensorFields::sizes(tensor)));
-      sum += elements * TensorFields::dtype(tensor).itemsize();
-    }
-    return true;
-  }
-};
-
 // What an object of a class of torch's own holds. Python's classes have none.
 const void* held_by(const c10::IValue& value) noexcept {
   if (!value.isObject()) return nullptr;
@@ -76,120 +42,48 @@ const void* held_by(const c10::IValue& value) noexcept {
   return capsule.isCapsule() ? capsule.toCapsule().get() : nullptr;
 }
 
-// The calls in progress on one thread. Deeper ones are not seen.
-class CollectiveCalls {
+// The calls through the dispatcher that are in progress on one thread. Deeper ones are not seen.
+class DispatchedCollectives {
  public:
   void begin(const at::RecordFunction& guard, const SchemaOperator& op, BoxedArguments arguments) noexcept;
   void end(const at::RecordFunction& guard) noexcept;
-  void records_event(const void* event, std::int64_t stream) noexcept;
 
  private:
   static constexpr std::size_t kMostCalls = 4;
-  static constexpr std::size_t kEvents = 8;
   struct Call {
     const void* guard = nullptr;
-    trace::CollectiveRef collective;
     int exceptions = 0;
-    bool on_real_device = false;
-    bool tells_end = false;
-    std::size_t event_count = 0;
-    const void* events[kEvents] = {};
-    std::int64_t streams[kEvents] = {};
+    EnteredCollective entered;
   };
-
-  static const void* end_event(const Call& call) noexcept;
 
   Call calls_[kMostCalls] = {};
   std::size_t count_ = 0;
 };
 
-thread_local constinit CollectiveCalls collective_calls{};
+thread_local constinit DispatchedCollectives dispatched_collectives{};
 
-void CollectiveCalls::begin(const at::RecordFunction& guard, const SchemaOperator& op,
-                            BoxedArguments arguments) noexcept {
+void DispatchedCollectives::begin(const at::RecordFunction& guard, const SchemaOperator& op,
+                                  BoxedArguments arguments) noexcept {
   if (count_ == kMostCalls || static_cast<std::size_t>(op.group_at) >= arguments.size()) return;
-  ThreadState& state = thread_state();
-  if (runtime.host->options.hang_after > 0) watch_for_hangs();
   const void* const group = held_by(arguments[static_cast<std::size_t>(op.group_at)]);
   if (group == nullptr) return;
-  OperandSizes sizes;
+  CollectiveSizes sizes;
   for (const c10::IValue& value : arguments) sizes.add(value);
-  const GroupTurn turn = enter_group(group, op.point_to_point);
-  if (turn.group == 0) return;
-  const CallSite site = place(state);
-  const DeviceKey device = sizes.first != nullptr ? TensorFields::device(sizes.first) : 0;
-  trace::CollectiveFacts facts{};
-  facts.entered_ns = trace::wall_clock_ns();
-  facts.sequence = turn.sequence;
-  facts.bytes = sizes.bytes[0];
-  facts.other_bytes = sizes.bytes[1];
-  facts.group = turn.group;
-  facts.step = runtime.step.load(std::memory_order_relaxed);
-  facts.tid = state.tid;
-  facts.site = site.id;
-  facts.dtype = sizes.first != nullptr ? dtype_text(TensorFields::dtype(sizes.first)) : trace::StringId::none;
-  const auto peer = static_cast<std::size_t>(op.peer_at);
-  facts.peer = peer < arguments.size() && arguments[peer].isInt() ? static_cast<int>(arguments[peer].toInt()) : -1;
-  facts.op = op.id;
-  facts.device = device_slot(device);
-  facts.phase = state.backward_depth != 0            ? trace::Phase::backward
-                : (site.marks & kOptimizerCode) != 0 ? trace::Phase::optimizer
-                                                     : trace::Phase::other;
+  const auto at = static_cast<std::size_t>(op.peer_at);
+  const int peer = at < arguments.size() && arguments[at].isInt() ? static_cast<int>(arguments[at].toInt()) : -1;
+  ThreadState& state = thread_state();
   Call& call = calls_[count_++];
   call.guard = &guard;
-  call.collective = collective_log.enter(facts, op.point_to_point ? trace::kPointToPoint : 0);
   call.exceptions = std::uncaught_exceptions();
-  call.on_real_device = is_cuda(device) && !devices_are_simulated();
-  call.tells_end = turn.tells_end || devices_are_simulated();
-  call.event_count = 0;
+  call.entered.begin(state, group, op, sizes, peer, place(state));
 }
 
-void CollectiveCalls::records_event(const void* event, std::int64_t stream) noexcept {
-  if (count_ == 0) return;
-  Call& call = calls_[count_ - 1];
-  if (call.event_count == kEvents) {
-    std::copy(call.events + 1, call.events + kEvents, call.events);
-    std::copy(call.streams + 1, call.streams + kEvents, call.streams);
-    --call.event_count;
-  }
-  call.events[call.event_count] = event;
-  call.streams[call.event_count++] = stream;
-}
-
-// On the stream of its work torch records an event before the work where it measures times, one after it, and then that
-// of the future of its results, which nobody asks for.
-const void* CollectiveCalls::end_event(const Call& call) noexcept {
-  const void* found = nullptr;
-  std::size_t seen = 0;
-  for (std::size_t back = call.event_count; back > 0 && seen < 2; --back) {
-    if (call.streams[back - 1] != call.streams[call.event_count - 1]) continue;
-    found = call.events[back - 1];
-    ++seen;
-  }
-  return found;
-}
-
-void CollectiveCalls::end(const at::RecordFunction& guard) noexcept {
+void DispatchedCollectives::end(const at::RecordFunction& guard) noexcept {
   if (count_ == 0 || calls_[count_ - 1].guard != &guard) return;
-  const Call& call = calls_[--count_];
-  if (std::uncaught_exceptions() > call.exceptions) {
-    return trace::ended(call.collective, trace::CollectiveState::failed, trace::wall_clock_ns());
-  }
+  Call& call = calls_[--count_];
+  if (std::uncaught_exceptions() > call.exceptions) return call.entered.failed();
   const auto& outputs = guard.outputs();
-  const void* const work = outputs.empty() ? nullptr : held_by(outputs.back());
-  if (work == nullptr) {  // it does not come back before all is done
-    return trace::ended(call.collective, trace::CollectiveState::finished, trace::wall_clock_ns());
-  }
-  const bool captured = call.on_real_device && runtime.host->device_calls->captures();
-  const void* const event = call.on_real_device && !captured ? end_event(call) : nullptr;
-  if (event != nullptr) collective_log.ends_with_event(event, call.collective);
-  collective_log.ends_with_work(work, call.collective);
-  const bool told = event != nullptr || (!call.on_real_device && call.tells_end && work_is_finished != nullptr);
-  trace::issued(call.collective, captured ? trace::kCaptured : told ? 0 : trace::kEndNotTold);
-  // It may have ended before anybody knew its address.
-  if (!call.on_real_device && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
-    collective_log.work_ended(work, false);
-  }
+  call.entered.returned(outputs.empty() ? nullptr : held_by(outputs.back()));
 }
 
 // A thread waits for what a collective has returned.
@@ -197,14 +91,12 @@ class WaitForWork {
  public:
   explicit WaitForWork(const void* work) noexcept
       : collective_(collective_log.of_work(work)), exceptions_(std::uncaught_exceptions()) {
-    trace::wait_begins(collective_, trace::wall_clock_ns());
+    if (collective_) trace::wait_begins(collective_, trace::wall_clock_ns());
   }
   ~WaitForWork() {
     trace::wait_ends(collective_);
     const bool failed = std::uncaught_exceptions() > exceptions_;
-    if (!failed && !done_) return;
-    trace::ended(collective_, failed ? trace::CollectiveState::failed : trace::CollectiveState::finished,
-                 trace::wall_clock_ns());
+    if (failed || done_) CollectiveLog::ended(collective_, failed);
   }
   WaitForWork(const WaitForWork&) = delete;
   WaitForWork& operator=(const WaitForWork&) = delete;
@@ -254,16 +146,94 @@ DEVSAN_REPLACEMENTS const Replacement collective_replacements[] = {
 
 }  // namespace
 
+void EnteredCollective::begin(ThreadState& state, const void* group, const SchemaOperator& op,
+                              const CollectiveSizes& sizes, int peer, CallSite site) noexcept {
+  recorded_ = false;
+  if (runtime.host->options.hang_after > 0) watch_for_hangs();
+  const GroupTurn turn = enter_group(group, op.point_to_point);
+  if (turn.group == 0) return;
+  const DeviceKey device = sizes.first != nullptr ? TensorFields::device(sizes.first) : 0;
+  trace::CollectiveFacts facts{};
+  facts.entered_ns = trace::wall_clock_ns();
+  facts.sequence = turn.sequence;
+  facts.bytes = sizes.bytes[0];
+  facts.other_bytes = sizes.bytes[1];
+  facts.group = turn.group;
+  facts.step = runtime.step.load(std::memory_order_relaxed);
+  facts.tid = state.tid;
+  facts.site = site.id;
+  facts.dtype = sizes.first != nullptr ? dtype_text(TensorFields::dtype(sizes.first)) : trace::StringId::none;
+  facts.peer = peer;
+  facts.op = op.id;
+  facts.device = device_slot(device);
+  facts.phase = state.backward_depth != 0            ? trace::Phase::backward
+                : (site.marks & kOptimizerCode) != 0 ? trace::Phase::optimizer
+                                                     : trace::Phase::other;
+  collective_ = collective_log.enter(facts, op.point_to_point ? trace::kPointToPoint : 0);
+  on_real_device_ = is_cuda(device) && !devices_are_simulated();
+  tells_end_ = turn.tells_end || devices_are_simulated();
+  event_count_ = 0;
+  around_ = std::exchange(state.collective, this);
+  recorded_ = true;
+}
+
+void EnteredCollective::records_event(const void* event, std::int64_t stream) noexcept {
+  if (event_count_ == kEvents) {
+    std::copy(events_ + 1, events_ + kEvents, events_);
+    std::copy(streams_ + 1, streams_ + kEvents, streams_);
+    --event_count_;
+  }
+  events_[event_count_] = event;
+  streams_[event_count_++] = stream;
+}
+
+// On the stream of its work torch records an event before the work where it measures times, one after it, and then that
+// of the future of its results, which nobody asks for.
+const void* EnteredCollective::end_event() const noexcept {
+  const void* found = nullptr;
+  std::size_t seen = 0;
+  for (std::size_t back = event_count_; back > 0 && seen < 2; --back) {
+    if (streams_[back - 1] != streams_[event_count_ - 1]) continue;
+    found = events_[back - 1];
+    ++seen;
+  }
+  return found;
+}
+
+bool EnteredCollective::leave() noexcept {
+  if (recorded_) thread_state().collective = around_;
+  return recorded_;
+}
+
+void EnteredCollective::failed() noexcept {
+  if (leave()) CollectiveLog::ended(collective_, true);
+}
+
+void EnteredCollective::returned(const void* work) noexcept {
+  if (!leave()) return;
+  if (work == nullptr) return CollectiveLog::ended(collective_, false);
+  const bool captured = on_real_device_ && runtime.host->device_calls->captures();
+  const void* const event = on_real_device_ && !captured ? end_event() : nullptr;
+  if (event != nullptr) collective_log.ends_with_event(event, collective_);
+  collective_log.ends_with_work(work, collective_);
+  const bool told = event != nullptr || (!on_real_device_ && tells_end_ && work_is_finished != nullptr);
+  trace::issued(collective_, captured ? trace::kCaptured : told ? 0 : trace::kEndNotTold);
+  // It may have ended before anybody knew its address.
+  if (!on_real_device_ && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
+    CollectiveLog::ended(collective_, false);
+  }
+}
+
 void collective_begins(const at::RecordFunction& guard, const SchemaOperator& op, BoxedArguments arguments) noexcept {
-  collective_calls.begin(guard, op, arguments);
+  dispatched_collectives.begin(guard, op, arguments);
 }
 
 void collective_returns(const at::RecordFunction& guard) noexcept {
-  collective_calls.end(guard);
+  dispatched_collectives.end(guard);
 }
 
 void collective_records_event(const void* event, std::int64_t stream) noexcept {
-  collective_calls.records_event(event, stream);
+  if (EnteredCollective* const entered = thread_state().collective) entered->records_event(event, stream);
 }
 
 }  // namespace devsan::hooks

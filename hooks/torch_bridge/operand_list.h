@@ -60,8 +60,8 @@ class OperandList final : public OperandSink {
 
   trace::OperatorId op_;
   const c10::FunctionSchema* schema_;
-  // Each collective is listed, and few lists are ever read: entries are made as they come, and named when it is asked
-  // for them.
+  // Each collective that comes through the dispatcher is listed, and few lists are ever read: entries are made as they
+  // come, and named when it is asked for them.
   std::array<trace::OperandRecord, kMaxOperands> records_;
   std::array<OperandIdentity, kMaxOperands> identities_;
   std::array<Position, kMaxOperands> positions_;

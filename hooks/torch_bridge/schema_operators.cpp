@@ -46,12 +46,16 @@ Entry& entry_of(std::uint64_t key) noexcept {
   }
 }
 
-void add(std::uint64_t key, const SchemaOperator& op) noexcept {
+const SchemaOperator no_operator;
+
+const SchemaOperator& add(std::uint64_t key, const SchemaOperator& op) noexcept {
   Entry& entry = entry_of(key);
-  if (entry.key.load(std::memory_order_relaxed) == key || entry_count == kMostEntries) return;
+  if (entry.key.load(std::memory_order_relaxed) == key) return entry.op;
+  if (entry_count == kMostEntries) return no_operator;
   entry.op = op;
   entry.key.store(key, std::memory_order_release);
   ++entry_count;
+  return entry.op;
 }
 
 struct WatchedOperator {
@@ -108,12 +112,12 @@ void note_collective(const c10::FunctionSchema& schema, SchemaOperator& op) noex
 
 }  // namespace
 
-SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept {
+const SchemaOperator& schema_operator(const c10::FunctionSchema& schema) noexcept {
   const std::uint64_t key = key_of(schema.name(), schema.overload_name());
   const Entry* entry = &entry_of(key);
   if (entry->key.load(std::memory_order_acquire) == key) return entry->op;
   const SpinGuard guard(filling);
-  if (!guard.held()) return {};
+  if (!guard.held()) return no_operator;
   if (!has_wrapped.load(std::memory_order_acquire)) add_wrapped();
   entry = &entry_of(key);
   if (entry->key.load(std::memory_order_acquire) == key) return entry->op;
@@ -121,13 +125,12 @@ SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept {
   const std::string& overload = schema.overload_name();
   const int length =
       std::snprintf(name, sizeof name, "%s%s%s", schema.name().c_str(), overload.empty() ? "" : ".", overload.c_str());
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof name) return {};
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof name) return no_operator;
   SchemaOperator op;
   op.id = runtime.recorder->add_operator({name, static_cast<std::size_t>(length)});
   op.factory = makes_new_values(schema);
   if (is_collective(schema)) note_collective(schema, op);
-  if (op.id != trace::OperatorId::none) add(key, op);
-  return op;
+  return op.id != trace::OperatorId::none ? add(key, op) : no_operator;
 }
 
 void reset_schema_operators_after_fork() noexcept {

@@ -29,8 +29,8 @@ inline bool is_collective(const c10::FunctionSchema& schema) noexcept {
 }
 
 // Any thread may call this at any time. The first call takes some 0.2 ms, the first one of a new operator some
-// microseconds, all others take no lock.
-SchemaOperator schema_operator(const c10::FunctionSchema& schema) noexcept;
+// microseconds, all others take no lock. What it returns stays.
+const SchemaOperator& schema_operator(const c10::FunctionSchema& schema) noexcept;
 
 // In a fork child: a lock that another thread of the parent held is free again.
 void reset_schema_operators_after_fork() noexcept;

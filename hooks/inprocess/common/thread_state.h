@@ -16,6 +16,8 @@ struct TensorImpl;
 
 namespace devsan::hooks {
 
+class EnteredCollective;
+class GroupCall;
 struct ThreadCaches;
 
 // Where the running operator was called from, and what is known of the way there.
@@ -67,6 +69,8 @@ struct ThreadState {
   const void* number_frame;       // the frame that it was asked for in,
   std::uintptr_t number_address;  // and the instruction
   std::uint32_t raised_depth;     // `depth` of the operator that `unhandled` was raised by, or last passed through
+  EnteredCollective* collective;  // that the thread is entering, the innermost
+  GroupCall* group_call;          // the same of those that a function of their group began
 };
 static_assert(offsetof(ThreadState, ring) == 64 && offsetof(ThreadState, thrown_type) == 128);
 static_assert(sizeof(ThreadState) <= sizeof(ThreadBlock));

@@ -17,9 +17,7 @@ std::size_t CollectiveKeys::set_of(const void* key) noexcept {
 bool CollectiveKeys::is_spent(const Slot& slot) noexcept {
   const trace::CollectiveRef collective{slot.ring.load(std::memory_order_relaxed),
                                         slot.number.load(std::memory_order_relaxed)};
-  trace::CollectiveEntry* const entry = trace::entry_of(collective);
-  if (entry == nullptr) return true;
-  return trace::atom(entry->state).load(std::memory_order_relaxed) >= trace::CollectiveState::finished;
+  return trace::is_over(collective);
 }
 
 void CollectiveKeys::put(const void* key, trace::CollectiveRef collective) noexcept {
@@ -76,17 +74,18 @@ trace::CollectiveRef CollectiveLog::enter(const trace::CollectiveFacts& facts, s
   return trace::enter_collective(ring(), facts, flags);
 }
 
-void CollectiveLog::work_ended(const void* work, bool failed) noexcept {
-  const trace::CollectiveRef collective = works_.find(work);
-  if (!collective) return;
+void CollectiveLog::ended(trace::CollectiveRef collective, bool failed) noexcept {
+  if (trace::is_over(collective)) return;
   trace::ended(collective, failed ? trace::CollectiveState::failed : trace::CollectiveState::finished,
                trace::wall_clock_ns());
 }
 
+void CollectiveLog::work_ended(const void* work, bool failed) noexcept {
+  ended(works_.find(work), failed);
+}
+
 void CollectiveLog::event_completed(const void* event) noexcept {
-  if (const trace::CollectiveRef collective = events_.find(event)) {
-    trace::ended(collective, trace::CollectiveState::finished, trace::wall_clock_ns());
-  }
+  ended(events_.find(event), false);
 }
 
 std::uint64_t CollectiveLog::oldest_open(std::int64_t before_ns) const noexcept {

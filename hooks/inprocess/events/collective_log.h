@@ -43,6 +43,9 @@ class CollectiveLog {
   void ends_with_work(const void* work, trace::CollectiveRef collective) noexcept { works_.put(work, collective); }
   void ends_with_event(const void* event, trace::CollectiveRef collective) noexcept { events_.put(event, collective); }
 
+  // The clock is read for the first end alone, which counts.
+  static void ended(trace::CollectiveRef collective, bool failed) noexcept;
+
   trace::CollectiveRef of_work(const void* work) const noexcept { return works_.find(work); }
   void work_ended(const void* work, bool failed) noexcept;
   void event_completed(const void* event) noexcept;

@@ -36,10 +36,12 @@ bool makes_new_values(std::string_view schema) noexcept {
 
 }  // namespace
 
-const HookTable* hook_table() noexcept {
+const HookTable* hook_table(std::span<const TableEntry> table_entries) noexcept {
   static constinit HookTable table{kHooksAbi, 0, nullptr, nullptr};
   table.replacements = replacements_begin;
   table.count = static_cast<std::uint32_t>(replacements_end - replacements_begin);
+  table.table_entries = table_entries.data();
+  table.table_entry_count = static_cast<std::uint32_t>(table_entries.size());
   table.status_at_end = [](int status) { return status_with_halt(status, false); };
   table.objects_loaded = [] {
     look_for_torch();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "preload/hooks_abi.h"
 
@@ -20,8 +21,8 @@ struct OperatorText {
   std::uintptr_t id;  // trace::OperatorId
 };
 
-// All parts of the table of replacements.
-const HookTable* hook_table() noexcept;
+// All parts of the table of replacements, and the entries of tables, which stay where they are.
+const HookTable* hook_table(std::span<const TableEntry> table_entries) noexcept;
 
 // Reads the texts of all operators, and writes their names to the trace. Once, at attach; false where the trace numbers
 // them differently.

@@ -115,6 +115,18 @@ TEST_CASE("a function that is called through tables is replaced in them where it
   CHECK(subtract(5, 3) == 2);
 }
 
+TEST_CASE("an entry of a table is replaced where it is, in the object that has it, and that keeps its protection") {
+  Library math("toy_math");
+  const auto remainder = math.function("call_in_own_table");
+  const std::vector<int> protections = math.protections();
+  Patched patched;
+  patched->scan();
+  CHECK(remainder(5, 3) == 2 + toy::kWrapped);
+  CHECK(math.protections() == protections);
+  patched->set_enabled(false);
+  CHECK(remainder(5, 3) == 2);
+}
+
 TEST_CASE("a function that the hooks do not link is replaced by its name") {
   Library caller(GENERATE("toy_caller_lazy", "toy_caller_now", "toy_caller_without_plt"));
   const auto divide = caller.function("call_divide");

@@ -25,6 +25,15 @@ int wrapped_scale(int a, int b) {
   return toy::scale(a, b) + toy::kWrapped;
 }
 
+int (*const real_entry)(int, int) = toy::own_table[0];
+int wrapped_entry(int a, int b) {
+  return real_entry(a, b) + toy::kWrapped;
+}
+
+const devsan::TableEntry g_table_entries[] = {
+    {reinterpret_cast<void**>(const_cast<int (**)(int, int)>(toy::own_table)), reinterpret_cast<void*>(&wrapped_entry)},
+};
+
 // The second entry is for a function that this library does not have.
 const devsan::Replacement g_replacements[] = {
     {reinterpret_cast<void*>(&toy::add), reinterpret_cast<void*>(&wrapped_add)},
@@ -37,7 +46,12 @@ const devsan::Replacement g_replacements[] = {
      .on_demand = true},
 };
 
-const devsan::HookTable g_table = {devsan::kHooksAbi, 6, g_replacements, nullptr};
+const devsan::HookTable g_table = {.abi = devsan::kHooksAbi,
+                                   .count = 6,
+                                   .replacements = g_replacements,
+                                   .status_at_end = nullptr,
+                                   .table_entries = g_table_entries,
+                                   .table_entry_count = 1};
 
 }  // namespace
 

@@ -6,6 +6,16 @@ constexpr int kAdded = toy::kOther;
 constexpr int kAdded = 0;
 #endif
 
+namespace {
+
+int remainder_of(int a, int b) {
+  return a % b + kAdded;
+}
+
+}  // namespace
+
+int (*const volatile toy::own_table[1])(int, int) = {&remainder_of};
+
 int toy::add(int a, int b) {
   return a + b + kAdded;
 }
@@ -21,4 +31,7 @@ int toy::scale(int a, int b) {
 
 extern "C" int scale_inside(int a, int b) {
   return toy::scale(a, b);
+}
+extern "C" int call_in_own_table(int a, int b) {
+  return toy::own_table[0](a, b);
 }

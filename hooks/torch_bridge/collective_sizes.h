@@ -1,0 +1,60 @@
+// What the tensors among a collective's arguments tell of it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hooks/torch_bridge/tensor_fields.h"
+
+namespace devsan::hooks {
+
+struct CollectiveSizes {
+  const c10::TensorImpl* first = nullptr;
+  std::uint64_t bytes[2] = {0, 0};  // of the first argument that has tensors, and of the others
+  std::size_t arguments = 0;        // that have tensors
+
+  template <class T>
+  void add(const T& argument) noexcept {
+    if (add_to(bytes[std::min<std::size_t>(arguments, 1)], argument)) ++arguments;
+  }
+
+ private:
+  bool add_to(std::uint64_t& sum, const c10::TensorImpl* tensor) noexcept {
+    if (tensor == c10::UndefinedTensorImpl::singleton()) return false;
+    if (first == nullptr) first = tensor;
+    if (!TensorFields::symbolic(tensor)) {
+      const auto elements = static_cast<std::uint64_t>(c10::multiply_integers(TensorFields::sizes(tensor)));
+      sum += elements * TensorFields::dtype(tensor).itemsize();
+    }
+    return true;
+  }
+
+  bool add_to(std::uint64_t& sum, const at::Tensor& tensor) noexcept {
+    return add_to(sum, tensor.unsafeGetTensorImpl());
+  }
+
+  template <class T>
+  bool add_to(std::uint64_t& sum, const std::vector<T>& list) noexcept {
+    bool any = false;
+    for (const T& element : list) any = add_to(sum, element) || any;
+    return any;
+  }
+
+  bool add_to(std::uint64_t& sum, const c10::IValue& value) noexcept {
+    if (value.isTensor()) return add_to(sum, value.unsafeToTensorImpl());
+    if (!value.isList()) return false;
+    bool any = false;
+    for (const c10::IValue& element : value.toListRef()) {
+      if (!element.isTensor() && !element.isList()) break;
+      any = add_to(sum, element) || any;
+    }
+    return any;
+  }
+};
+
+}  // namespace devsan::hooks
