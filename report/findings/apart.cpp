@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/findings/lines_of_trace.h"
+#include "report/findings/rank_records.h"
 #include "report/model/frames.h"
 #include "report/model/operands.h"
 #include "report/text/words.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t kReadAgain = 3;
 constexpr std::size_t kMostDifferences = 6;
+constexpr std::size_t kMostRecorded = 3;  // of these: tensors, settings and variables by name
+constexpr std::size_t kMostEnds = 4;
 // Beyond so many findings, only other ranks are told: each comparison reads traces.
 constexpr std::size_t kMostCompared = 64;
 
@@ -32,28 +35,31 @@ Workers workers_of(const std::vector<Process>& processes) {
   return workers;
 }
 
-// "cuda" of "cuda:3": every rank has a device of its own.
-std::string kind_of_device(const std::string& device) {
-  return device.substr(0, device.find(':'));
-}
-
-std::string listed(const std::set<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+std::vector<const Process*> workers_among(const Workers& workers, const std::vector<int>& ranks) {
+  std::vector<const Process*> chosen;
+  for (const int rank : ranks) {
+    if (const auto worker = workers.find(rank); worker != workers.end()) chosen.push_back(worker->second);
+  }
+  return chosen;
 }
 
 class Comparer {
  public:
-  Comparer(Finding& finding, const Workers& workers) : finding_(finding) {
-    for (const int rank : finding.ranks) {
-      if (const auto worker = workers.find(rank); worker != workers.end()) here_.push_back(worker->second);
+  Comparer(Finding& finding, const Workers& workers, const CollectiveLogs& logs)
+      : finding_(finding), logs_(logs), here_(workers_among(workers, finding.ranks)) {
+    there_ = workers_among(workers, finding.other_ranks);
+    went_on_ = there_.size();
+    for (const EndedRanks& ended : finding.ended_ranks) {
+      const std::vector<const Process*> more = workers_among(workers, ended.ranks);
+      there_.insert(there_.end(), more.begin(), more.end());
     }
-    for (const int rank : finding.other_ranks) there_.push_back(workers.at(rank));
   }
 
   void compare() {
+    if (here_.empty() || there_.empty()) return;
     compare_histories();
+    compare_records();
+    compare_groups();
     compare_placement();
     compare_settings();
   }
@@ -66,12 +72,11 @@ class Comparer {
   }
 
   // The ranks next to those that had it are the likeliest to be like them in all else.
-  std::vector<const Process*> nearest() const {
-    std::vector<const Process*> chosen = there_;
+  std::vector<const Process*> nearest(std::vector<const Process*> processes) const {
     const int own = finding_.rank.value_or(0);
-    std::ranges::stable_sort(chosen, {}, [&](const Process* process) { return std::abs(*process->rank - own); });
-    if (chosen.size() > kReadAgain) chosen.resize(kReadAgain);
-    return chosen;
+    std::ranges::stable_sort(processes, {}, [&](const Process* process) { return std::abs(*process->rank - own); });
+    if (processes.size() > kReadAgain) processes.resize(kReadAgain);
+    return processes;
   }
 
   void compare_histories() {
@@ -83,7 +88,7 @@ class Comparer {
     }
     if (steps.empty()) return;
     std::vector<LinesOfTrace> others;
-    for (const Process* process : nearest()) {
+    for (const Process* process : nearest(there_)) {
       const auto opened = trace::TraceFile::open(process->file);
       if (const auto* trace = std::get_if<trace::TraceFile>(&opened)) others.emplace_back(*trace, steps);
     }
@@ -96,10 +101,49 @@ class Comparer {
     }
   }
 
+  void compare_records() {
+    const auto read = [&](const std::vector<const Process*>& processes, bool had_it) {
+      std::vector<RankRecords> records;
+      for (const Process* process : nearest(processes)) {
+        const auto opened = trace::TraceFile::open(process->file);
+        if (const auto* trace = std::get_if<trace::TraceFile>(&opened)) {
+          records.push_back(records_of(*trace, finding_, had_it));
+        }
+      }
+      return records;
+    };
+    for (Difference& one : differences_between(read(here_, true), read(there_, false), finding_, kMostRecorded)) {
+      add(std::move(one.what), std::move(one.here), std::move(one.there));
+    }
+  }
+
+  bool is_in(const GroupKey& group, const Process& process) const {
+    if (!group.ranks.empty()) return std::ranges::find(group.ranks, *process.rank) != group.ranks.end();
+    const auto log = logs_.ranks().find(*process.rank);
+    return log != logs_.ranks().end() && log->second.groups.contains(&group);
+  }
+
+  // The smallest group that all of them are in and none of the others is.
+  void compare_groups() {
+    const GroupKey* smallest = nullptr;
+    for (const GroupKey& group : logs_.groups()) {
+      const auto member = [&](const Process* process) { return is_in(group, *process); };
+      if (!std::ranges::all_of(here_, member) || std::ranges::any_of(there_, member)) continue;
+      if (smallest == nullptr || group.ranks.size() < smallest->ranks.size()) smallest = &group;
+    }
+    if (smallest == nullptr) return;
+    std::vector<int> ranks = smallest->ranks;
+    std::ranges::sort(ranks);
+    add("process group `" + smallest->name + "`" + (ranks.empty() ? "" : " of ranks " + ranges_of(ranks)), "a member",
+        "no member");
+  }
+
   // True where other ranks have another device there, or never came there.
   bool compare_step(const Operand& operand, const LineageStep& step, const std::vector<LinesOfTrace>& others) {
     const std::string line = short_place(step.at);
     if (std::ranges::none_of(others, [&](const LinesOfTrace& other) { return other.ran(step.at); })) {
+      // Who ended in that step may not have come to the line.
+      if (went_on_ == 0) return false;
       add("`" + spoken_name(operand) + "`, " + std::string(name_of(step.how)) + " at " + line, "this line ran",
           "it did not run");
       return true;
@@ -112,7 +156,7 @@ class Comparer {
     });
     if (differs) {
       add("device of `" + spoken_name(operand) + "`, " + std::string(name_of(step.how)) + " at " + line, step.device,
-          listed(devices));
+          listed_words(devices));
     }
     return differs;
   }
@@ -128,11 +172,10 @@ class Comparer {
     const std::set<std::string> there = values(there_);
     if (here.size() != 1 || here.contains("") || there.contains(*here.begin())) return;
     constexpr std::size_t kNamed = 4;
-    add(what, *here.begin(), there.size() <= kNamed ? listed(there) : std::to_string(there.size()) + " others");
+    add(what, *here.begin(), there.size() <= kNamed ? listed_words(there) : std::to_string(there.size()) + " others");
   }
 
   void compare_placement() {
-    if (here_.empty()) return;
     compare_property("node", [](const Process& process) {
       return process.node ? std::to_string(*process.node) + " (" + process.host + ")" : "";
     });
@@ -155,30 +198,75 @@ class Comparer {
   }
 
   Finding& finding_;
+  const CollectiveLogs& logs_;
   std::vector<const Process*> here_;
   std::vector<const Process*> there_;
+  std::size_t went_on_ = 0;  // of these
 };
 
-void find_other_ranks(Finding& finding, const Workers& workers) {
+// What is known of how ranks ended.
+class RankEnds {
+ public:
+  RankEnds(const CollectiveLogs& logs, const std::map<int, RankTrouble>& troubles)
+      : logs_(logs), troubles_(troubles), first_(first_trouble(troubles)) {}
+
+  // Nothing where it went on beyond the step.
+  std::optional<std::string> in_step(const Process& process, std::uint32_t step) const {
+    const auto trouble = troubles_.find(*process.rank);
+    if (trouble == troubles_.end() || trouble->second.step != step) return std::nullopt;
+    const RankLog& log = logs_.ranks().at(*process.rank);
+    if (log.pid != process.pid || log.host != process.host) return std::nullopt;
+    std::string what = trouble->second.what;
+    if (trouble->second.from_outside && first_ != nullptr && first_->first != *process.rank) {
+      what += " after rank " + std::to_string(first_->first) + " had failed";
+    }
+    return what;
+  }
+
+ private:
+  const CollectiveLogs& logs_;
+  const std::map<int, RankTrouble>& troubles_;
+  const std::pair<const int, RankTrouble>* const first_;
+};
+
+void add_ended(Finding& finding, int rank, const std::string& what) {
+  const auto same = std::ranges::find(finding.ended_ranks, what, &EndedRanks::what);
+  if (same != finding.ended_ranks.end()) {
+    same->ranks.push_back(rank);
+  } else if (finding.ended_ranks.size() < kMostEnds) {
+    finding.ended_ranks.push_back({{rank}, what});
+  } else {
+    finding.ended_ranks.back().what = "ended in other ways";
+    finding.ended_ranks.back().ranks.push_back(rank);
+  }
+}
+
+void find_other_ranks(Finding& finding, const Workers& workers, const RankEnds& ends) {
   // A hang is one of all ranks: its own story says where each was.
-  if (finding.ranks.empty() || finding.kind == Kind::collective_hang) return;
+  if (finding.ranks.empty() || finding.collective) return;
   for (const auto& [rank, process] : workers) {
     const bool had_it = std::ranges::binary_search(finding.ranks, rank);
-    if (!had_it && process->steps > finding.step) finding.other_ranks.push_back(rank);
+    if (had_it || process->steps <= finding.step) continue;
+    if (const auto end = ends.in_step(*process, finding.step)) {
+      add_ended(finding, rank, *end);
+    } else {
+      finding.other_ranks.push_back(rank);
+    }
   }
 }
 
 }  // namespace
 
-void set_apart(Report& report) {
+void set_apart(Report& report, const CollectiveLogs& logs, const std::map<int, RankTrouble>& troubles) {
   const Workers workers = workers_of(report.run.processes);
   if (workers.size() < 2) return;
+  const RankEnds ends(logs, troubles);
   std::size_t compared = 0;
   for (std::vector<Finding>* findings : {&report.findings, &report.suppressed}) {
     for (Finding& finding : *findings) {
-      find_other_ranks(finding, workers);
-      if (finding.other_ranks.empty() || ++compared > kMostCompared) continue;
-      Comparer(finding, workers).compare();
+      find_other_ranks(finding, workers, ends);
+      if (finding.other_ranks.empty() && finding.ended_ranks.empty()) continue;
+      if (++compared <= kMostCompared) Comparer(finding, workers, logs).compare();
     }
   }
 }

@@ -1,14 +1,16 @@
 // What sets the ranks that had a finding apart from those that ran as far and had it not.
 #pragma once
 
-#include <vector>
+#include <map>
 
+#include "report/findings/collective_logs.h"
+#include "report/findings/rank_troubles.h"
 #include "report/model/finding.h"
 
 namespace devsan::report {
 
-// Fills in `other_ranks` and `differs` of the report's findings. For the latter a few traces of other ranks are read
-// once more: what they made at the lines that the finding's history names.
-void set_apart(Report& report);
+// Fills in `other_ranks`, `ended_ranks` and `differs` of the report's findings. For the latter a few traces are read
+// once more: what other ranks made at the lines that the finding's history names, and what is recorded by name.
+void set_apart(Report& report, const CollectiveLogs& logs, const std::map<int, RankTrouble>& troubles);
 
 }  // namespace devsan::report

@@ -212,7 +212,7 @@ Report Collector::take() {
   report_.findings = merger_.take();
   report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, troubles, report_.findings);
   report_.suppressed = suppressed_.take();
-  set_apart(report_);
+  set_apart(report_, collectives_, troubles);
   slice::Codebase codebase(sources_);
   for (Finding& finding : report_.findings) add_causes(finding, codebase);
   for (Finding& finding : report_.suppressed) add_causes(finding, codebase);

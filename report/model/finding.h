@@ -239,6 +239,12 @@ struct Difference {
   std::string there;  // of the others
 };
 
+// Ranks that came to the step of a finding and ended in it without: whether they would have had it is not known.
+struct EndedRanks {
+  std::vector<int> ranks;  // ascending
+  std::string what;        // "was ended by SIGTERM after rank 3 had failed"
+};
+
 // What a finding breaks: a rule, or what devsan expects without one.
 struct Expectation {
   std::string rule;      // its name
@@ -296,6 +302,7 @@ struct Finding {
   std::optional<int> rank;
   std::vector<int> ranks;        // every rank that had it, ascending
   std::vector<int> other_ranks;  // that ran as far and had it not, ascending
+  std::vector<EndedRanks> ended_ranks;
   std::vector<Difference> differs;
   std::uint32_t pid = 0;
   std::uint32_t thread = 0;

@@ -169,6 +169,12 @@ Json differs_json(const std::vector<Difference>& differs) {
   return json;
 }
 
+Json ended_json(const std::vector<EndedRanks>& ended) {
+  Json json = Json::array();
+  for (const EndedRanks& one : ended) json.push_back({{"ranks", one.ranks}, {"what", one.what}});
+  return json;
+}
+
 }  // namespace
 
 Json finding_json(const Finding& finding) {
@@ -193,6 +199,7 @@ Json finding_json(const Finding& finding) {
   json["rank"] = or_null(finding.rank);
   json["ranks"] = finding.ranks;
   json["other_ranks"] = finding.other_ranks;
+  json["ended_ranks"] = ended_json(finding.ended_ranks);
   json["differs"] = differs_json(finding.differs);
   json["pid"] = finding.pid;
   json["thread"] = finding.thread;

@@ -8,6 +8,7 @@
 #include "report/render/markdown_text.h"
 #include "report/render/terminal_parts.h"
 #include "report/text/words.h"
+#include "report/wording/apart_text.h"
 #include "report/wording/attribute_text.h"
 #include "report/wording/collective_text.h"
 #include "report/wording/growth_text.h"
@@ -68,15 +69,17 @@ std::string operand_table(const Finding& finding) {
 }
 
 std::string apart_part(const Finding& finding) {
-  if (finding.other_ranks.empty()) return "";
-  const bool one = finding.other_ranks.size() == 1;
-  std::string text = (one ? "Rank " : "Ranks ") + ranges_of(finding.other_ranks) + " ran as far and had it not";
-  text += finding.differs.empty() ? ".\n" : ":\n\n";
+  const std::vector<std::string> sentences = apart_sentences(finding);
+  std::string text;
+  for (const std::string& sentence : sentences) {
+    const bool leads = &sentence == &sentences.back() && !finding.differs.empty();
+    text += prose(sentence) + (leads ? ":\n\n" : ".\n");
+  }
   for (const Difference& difference : finding.differs) {
     text += "- " + prose(difference.what) + ": " + code_span(difference.here) + " here, " +
             code_span(difference.there) + " there\n";
   }
-  return text + "\n";
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string details(const std::string& title, const std::string& body) {

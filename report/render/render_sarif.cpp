@@ -10,6 +10,7 @@
 #include "report/render/render_json_parts.h"
 #include "report/render/sarif_places.h"
 #include "report/text/words.h"
+#include "report/wording/apart_text.h"
 #include "report/wording/kind_help.h"
 
 namespace devsan::report {
@@ -80,6 +81,8 @@ class ResultWriter {
     if (!finding_.ranks.empty()) {
       text += (finding_.ranks.size() == 1 ? " On rank " : " On ranks ") + ranges_of(finding_.ranks) + ".";
     }
+    for (const std::string& sentence : apart_sentences(finding_)) text += " " + sentence + ".";
+    for (const Difference& one : finding_.differs) text += " What differs: " + difference_text(one) + ".";
     // The headline of a wrong placement says so.
     if (const Operand* odd = first_odd(finding_.operands); odd != nullptr && finding_.kind != Kind::wrong_placement) {
       text += " `" + spoken_name(*odd) + "` is on " + odd->device + ".";
@@ -184,6 +187,8 @@ class ResultWriter {
     Json json = {{"op", text_or_null(finding_.op)}, {"step", finding_.step}, {"phase", name_of(finding_.phase)}};
     json["ranks"] = finding_.ranks;
     json["otherRanks"] = finding_.other_ranks;
+    json["differs"] = Json::array();
+    for (const Difference& one : finding_.differs) json["differs"].push_back(difference_text(one));
     json["raised"] = finding_.raised;
     json["handled"] = finding_.handled;
     if (finding_.root_cause) json["mechanism"] = text_or_null(finding_.root_cause->mechanism);

@@ -11,6 +11,7 @@
 #include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
+#include "report/wording/apart_text.h"
 
 namespace devsan::report {
 namespace {
@@ -161,16 +162,11 @@ Lines cause_lines(const Finding& finding, std::size_t gutter, const Style& style
 }
 
 Lines apart_lines(const Finding& finding, const Style& style) {
-  if (finding.other_ranks.empty()) return {};
-  const bool one = finding.other_ranks.size() == 1;
+  std::vector<std::string> sentences = apart_sentences(finding);
+  if (!sentences.empty() && !finding.differs.empty()) sentences.back() += ":";
   Lines lines;
-  append_wrapped(lines,
-                 (one ? "Rank " : "Ranks ") + ranges_of(finding.other_ranks) + " ran as far and had it not" +
-                     (finding.differs.empty() ? "" : ":"),
-                 2, style, Paint::strong);
-  for (const Difference& difference : finding.differs) {
-    append_wrapped(lines, difference.what + ": " + difference.here + " here, " + difference.there + " there", 4, style);
-  }
+  for (const std::string& sentence : sentences) append_wrapped(lines, sentence, 2, style, Paint::strong);
+  for (const Difference& difference : finding.differs) append_wrapped(lines, difference_text(difference), 4, style);
   return lines;
 }
 

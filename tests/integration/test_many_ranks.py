@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 
+import jsonschema
 import pytest
 
 from harness import ROOT, Runner, need_simulated_devices, view
@@ -175,3 +176,173 @@ def test_damaged_files_among_many_are_told_and_the_others_are_read(devsan, four,
     report = view(devsan, out)
     assert {os.path.basename(one["file"]).split(".")[0] for one in report["damage"]} == {"rank3", "rank7"}
     assert len(report["run"]["processes"]) == 39
+
+
+# Ranks whose table a line takes off their GPU, for one of whom the settings of an optimizer like DeepSpeed's say so; the
+# history of what fails has the same lines on all ranks.
+OFFLOADED = """
+    import atexit, os, pathlib, time
+    out = pathlib.Path(__file__).with_suffix("")
+    def wait_for(name):
+        while not list(out.glob(name)):
+            time.sleep(0.01)
+    # What is registered before torch is imported runs after devsan has left word of a failure.
+    if os.environ["RANK"] == "0" and {waits}:
+        atexit.register(wait_for, "second")
+    import torch
+    import torch.distributed as dist
+
+    class Table(torch.nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.register_buffer("scale", torch.ones(16, device=device))
+
+        def forward(self, x):
+            return self.scale * x
+
+    class DeepSpeedZeroOptimizer_Stage3:
+        def __init__(self, offload):
+            self.offload_optimizer = offload
+            self.device = "cpu" if offload else "cuda"
+            self.fp32_partitioned_groups_flat = [torch.ones(4, device=self.device) for _ in range(2)]
+
+    dist.init_process_group("nccl")
+    rank = dist.get_rank()
+    odd = rank in {odd}
+    theirs = dist.new_group({odd})
+    if odd:
+        dist.all_reduce(torch.ones(2, device="cuda"), group=theirs)
+    model = torch.nn.Linear(16, 16, device="cuda")
+    model.table = Table(["cuda", "cpu"][odd])
+    model.optimizer = DeepSpeedZeroOptimizer_Stage3(offload=odd)
+
+    def fail_second(y):
+        wait_for("failed.rank0.*")
+        try:
+            model.table(y.detach())
+        finally:
+            (out / "second").touch()
+
+    for step in range(3):
+        y = model(torch.randn(4, 16, device="cuda"))
+        y.square().sum().backward()
+        {meeting}
+    dist.destroy_process_group()
+"""
+CAUGHT = """try:
+            model.table(y.detach())
+        except RuntimeError:
+            pass"""
+# The others have come to the same step, and wait there until torchrun ends them.
+UNCAUGHT = """if step == 1:
+            dist.barrier()
+            model.table(y.detach()) if odd else time.sleep(1000)"""
+# Rank 0 fails before that, and ends after it.
+FAILS_TOO = UNCAUGHT.replace("model.table(y.detach())", "fail_second(y)").replace("dist.barrier()", """dist.barrier()
+            if rank == 0:
+                raise ValueError("no more data")""")
+
+
+class Offloaded:
+    def __init__(self, torchrun, name, meeting, odd):
+        program = torchrun.scratch / f"{name}.py"
+        program.write_text(textwrap.dedent(OFFLOADED.format(meeting=meeting, odd=odd, waits=meeting == FAILS_TOO)))
+        self.devsan, self.out = torchrun.devsan, torchrun.scratch / name
+        env = Runner(torchrun.devsan, torchrun.python, torchrun.scratch).environment({"OMP_NUM_THREADS": "1"})
+        command = [torchrun.devsan, "run", "--sim", "4", "--quiet", "--out", self.out, "--", torchrun.python, "-m",
+                   "torch.distributed.run", "--standalone", "--nproc-per-node=4", program]
+        self.done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, timeout=300)
+        report = view(self.devsan, self.out)
+        [self.finding] = [one for one in report["findings"] if one["kind"] == "device-mismatch"]
+
+    def shown(self, *words):
+        return " ".join(shown(self.devsan, self.out, *words).split())
+
+    def written(self, option, name):
+        shown(self.devsan, self.out, option, self.out / name)
+        return (self.out / name).read_text()
+
+
+@pytest.fixture(scope="module")
+def offloaded(torchrun):
+    run = Offloaded(torchrun, "offloaded", CAUGHT, [2, 3])
+    assert run.done.returncode == 0, run.done.stderr
+    return run
+
+
+def differences(finding):
+    return {one["what"]: (one["here"], one["there"]) for one in finding["differs"]}
+
+
+def test_what_is_recorded_under_one_name_is_compared_between_ranks(offloaded):
+    finding = offloaded.finding
+    assert (finding["ranks"], finding["other_ranks"], finding["ended_ranks"]) == ([2, 3], [0, 1], [])
+    told = differences(finding)
+    assert told["device of `model.optimizer.fp32_partitioned_groups_flat[0]` and 1 more"] == ("cpu", "cuda:0")
+    assert told["setting `model.optimizer.device`"] == ("cpu", "cuda")
+    assert told["setting `model.optimizer.offload_optimizer`"] == ("1", "0")
+    # Its history says the same of the operand itself.
+    assert not any("model.table.scale" in what for what in told)
+
+
+def test_a_group_that_these_ranks_alone_are_in_is_told(offloaded):
+    told = differences(offloaded.finding)
+    [group] = [what for what in told if what.startswith("process group")]
+    assert told[group] == ("a member", "no member")
+
+
+def test_every_format_tells_what_differs(offloaded):
+    line = "device of `model.optimizer.fp32_partitioned_groups_flat[0]` and 1 more: cpu here, cuda:0 there"
+    assert line in offloaded.shown() and "setting `model.optimizer.offload_optimizer`: 1 here, 0 there" in offloaded.shown()
+    assert "fp32_partitioned_groups_flat" in offloaded.written("--markdown", "report.md")
+    [run] = json.loads(offloaded.written("--sarif", "report.sarif"))["runs"]
+    [result] = [one for one in run["results"] if one["ruleId"] == "device-mismatch"]
+    assert line in result["message"]["text"] and line in result["properties"]["differs"]
+    jsonschema.validate(view(offloaded.devsan, offloaded.out),
+                        json.loads((ROOT / "report/render/report.schema.json").read_text()))
+
+
+@pytest.mark.parametrize("meeting, ended", [
+    (UNCAUGHT, {"was ended by SIGTERM after rank 3 had failed": [0, 1, 2]}),
+    (FAILS_TOO, {"raised ValueError: no more data": [0], "was ended by SIGTERM after rank 0 had failed": [1, 2]}),
+], ids=["ended", "failed"])
+def test_ranks_that_ended_in_the_step_of_a_finding_are_not_told_as_sound(torchrun, meeting, ended):
+    run = Offloaded(torchrun, f"ended{len(ended)}", meeting, [3])
+    assert run.done.returncode != 0
+    finding = run.finding
+    assert (finding["ranks"], finding["other_ranks"]) == ([3], [])
+    assert {one["what"]: one["ranks"] for one in finding["ended_ranks"]} == ended
+    assert "came to the same step and" in run.shown() and "ran as far" not in run.shown()
+    # What they had recorded until then is compared all the same.
+    assert differences(finding)["setting `model.optimizer.offload_optimizer`"] == ("1", "0")
+
+
+# One refusal on all ranks, so that all have recorded what the functions around it know, and one more on the last of four.
+CONFIGURED = """
+    import os, torch
+    rank = int(os.environ["RANK"])
+    config = {"offload": rank == 3, "layers": 2, "home": "cpu" if rank == 3 else "cuda"}
+    x = torch.ones(2, device="cuda")
+    for turn in range(2 if config["offload"] else 1):
+        try:
+            x + torch.ones(2) if turn == 0 else x * torch.ones(2)
+        except RuntimeError:
+            pass
+    x * 2
+"""
+
+
+def test_variables_of_ranks_that_were_refused_something_else_are_compared(torchrun):
+    program = torchrun.scratch / "configured.py"
+    program.write_text(textwrap.dedent(CONFIGURED))
+    out = torchrun.scratch / "configured"
+    env = Runner(torchrun.devsan, torchrun.python, torchrun.scratch).environment({"OMP_NUM_THREADS": "1"})
+    command = [torchrun.devsan, "run", "--sim", "1", "--quiet", "--out", out, "--", torchrun.python, "-m",
+               "torch.distributed.run", "--standalone", "--nproc-per-node=4", program]
+    subprocess.run(list(map(str, command)), env=env, check=True, capture_output=True, timeout=300)
+    [finding] = [one for one in view(torchrun.devsan, out)["findings"] if one["ranks"] == [3]]
+    told = differences(finding)
+    assert told["`config[offload]` in configured.py"] == ("True", "False")
+    assert told["`config[home]` in configured.py"] == ("'cpu'", "'cuda'")
+    # Its number is each rank's own; the number of layers is that of all.
+    assert not any("layers" in what or "`rank`" in what for what in told)

@@ -82,7 +82,7 @@ TEST_CASE("Other ranks are those that ran as far; what only they have in common 
   finding.ranks = {3};
   finding.step = 2;
   report.findings = {finding};
-  set_apart(report);
+  set_apart(report, CollectiveLogs{}, {});
   CHECK(report.findings[0].other_ranks == std::vector<int>{0, 2});
   REQUIRE(report.findings[0].differs.size() == 1);
   CHECK(report.findings[0].differs[0].what == "torch");

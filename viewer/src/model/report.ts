@@ -188,6 +188,7 @@ export interface Finding {
   silence?: Silence;
   collective?: Collective | null;
   other_ranks?: number[];
+  ended_ranks?: { ranks: number[]; what: string }[];
   differs?: { what: string; here: string; there: string }[];
   expectation?: { rule: string; expected: string; found: string } | null;
   writers?: { frame: Frame; when: string }[];

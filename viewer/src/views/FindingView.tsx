@@ -59,6 +59,7 @@ function Where({ finding, beside }: { finding: Finding; beside: Beside }) {
 export function FindingView({ entry, beside }: { entry: Entry; beside: Beside }) {
   const { finding } = entry;
   const others = finding.other_ranks ?? [];
+  const ended = finding.ended_ranks ?? [];
   return (
     <article class="finding" aria-labelledby="finding-title">
       <header>
@@ -73,6 +74,9 @@ export function FindingView({ entry, beside }: { entry: Entry; beside: Beside })
         </p>
         <AllRanks ranks={finding.ranks} />
         {others.length > 0 && <p class="faint">Not on {ranksText(others)}.</p>}
+        {ended.map(({ ranks, what }) => (
+          <p key={what} class="faint">Ended in that step without it: {ranksText(ranks)}, {ranks.length > 1 && "each "}{what}.</p>
+        ))}
         <Silenced finding={finding} />
       </header>
       <Change finding={finding} beside={beside} />
