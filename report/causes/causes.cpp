@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/causes/cause_text.h"
+#include "report/causes/group_backend.h"
 #include "report/fixes/patch.h"
 #include "report/model/operands.h"
 #include "report/program/scopes.h"
@@ -83,11 +84,11 @@ void add_causes(Finding& finding, slice::Codebase& codebase) {
   if (finding.kind != Kind::device_mismatch || !finding.raised || finding.traffic) return;
   const ranking::Answer answer(codebase, finding, ranking::Model::standard());
   const std::vector<ranking::Ranked> lines = answer.lines(kMostAlternatives + 1);
-  if (lines.empty()) return;
-  set_first(finding, lines.front(), answer.code_of(lines.front()));
+  if (!lines.empty()) set_first(finding, lines.front(), answer.code_of(lines.front()));
   for (std::size_t k = 1; k < lines.size(); ++k) {
     add_alternative(finding, lines[k], answer.code_of(lines[k]));
   }
+  add_group_backend(finding, codebase);
 }
 
 }  // namespace devsan::report

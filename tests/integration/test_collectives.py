@@ -170,3 +170,52 @@ def test_the_terminal_leads_with_the_rank_that_failed_first(run_job, devsan, dev
     assert shown.splitlines()[0].startswith("rank 2 failed first, in step 0: it was ended by SIGKILL")
     assert f"then waited in all_reduce 4, entered from worker.py:{line_of('WAIT')}" in " ".join(shown.split())
     assert "rank 2 failed first" in job.done.stderr
+
+
+# FSDP keeps gradients on the CPU, and the norm of all of them is a collective on a tensor there.
+OFFLOADING = """
+import sys, torch, torch.distributed as dist
+from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+dist.init_process_group(sys.argv[1])
+torch.cuda.set_device(dist.get_rank())
+if sys.argv[2] == "library":
+    model = torch.nn.Linear(4, 4)
+    fully_shard(model, offload_policy=CPUOffloadPolicy())
+    model(torch.ones(2, 4, device="cuda")).sum().backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor()
+else:
+    dist.all_reduce(torch.ones(4))
+dist.destroy_process_group()
+"""
+
+
+def offloading(devsan, python, scratch, backend, who):
+    need_simulated_devices(python)
+    program = scratch / "offloading.py"
+    program.write_text(OFFLOADING)
+    env = Runner(devsan, python, scratch).environment({"OMP_NUM_THREADS": "1"})
+    command = [devsan, "run", "--sim", "2", "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
+               "--standalone", "--nproc-per-node=2", program, backend, who]
+    return Job(subprocess.run(command, env=env, capture_output=True, text=True, timeout=300), scratch / "out", devsan)
+
+
+def test_a_group_without_a_backend_for_what_a_library_offloads_is_the_line_to_change(devsan, python, tmp_path):
+    [finding] = offloading(devsan, python, tmp_path, "cuda:nccl", "library").of_kind("device-mismatch")
+    assert finding["message"] == "No backend type associated with device type cpu"
+    assert finding["root_cause"]["source"] == "dist.init_process_group(sys.argv[1])"
+    assert "in installed code, hands it one" in finding["root_cause"]["why"]
+    assert "cpu:gloo,cuda:nccl" in finding["fix"]["text"] and finding["fix"]["line"] == finding["root_cause"]["line"]
+    assert finding["alternatives"]
+
+
+def test_the_change_that_is_advised_for_the_group_lets_the_program_run(devsan, python, tmp_path):
+    job = offloading(devsan, python, tmp_path, "cpu:gloo,cuda:nccl", "library")
+    assert job.done.returncode == 0, job.done.stderr
+    assert not job.of_kind("device-mismatch")
+
+
+def test_a_tensor_that_the_program_itself_hands_to_the_group_is_to_be_moved_first(devsan, python, tmp_path):
+    [finding] = offloading(devsan, python, tmp_path, "cuda:nccl", "program").of_kind("device-mismatch")
+    assert "dist.all_reduce(torch.ones(4))" in finding["where"]["source"]
+    assert finding["root_cause"]["line"] == finding["where"]["line"]
+    assert "cpu:gloo,cuda:nccl" in finding["alternatives"][-1]["fix"]["text"]
