@@ -20,6 +20,7 @@
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/exit_call.h"
 #include "hooks/inprocess/interpreter/frame_marks.h"
+#include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
 #include "hooks/inprocess/interpreter/traceback_frames.h"
@@ -30,6 +31,8 @@
 #include "hooks/torch_bridge/operand_list.h"
 #include "hooks/torch_bridge/thread_start.h"
 #include "trace/clock.h"
+#include "trace/fixed_text.h"
+#include "trace/run_info_keys.h"
 
 namespace devsan::hooks {
 
@@ -196,6 +199,18 @@ void look_at_placements_left_by(const void* traceback) {
   }
 }
 
+// torch keeps the groups of a process in a dictionary, which it clears where the program destroys them.
+void record_groups_left() noexcept {
+  const OwnAttributes module = attributes_of_module("torch.distributed.distributed_c10d");
+  const void* const groups = module ? module["_pg_map"] : nullptr;
+  if (groups == nullptr || !is_dict(groups)) return;
+  const auto count = field<std::ptrdiff_t>(groups, kDictUsed);
+  if (count <= 0) return;
+  FixedText<24> text;
+  text.append_number(static_cast<std::uint64_t>(count));
+  runtime.recorder->add_run_info(trace::kGroupsLeftKey, text.view());
+}
+
 void look_at_exit() {
   ThreadState& state = thread_state();
   if (state.busy || runtime.epoch_page->epoch.load(std::memory_order_relaxed) == 0) return;
@@ -204,6 +219,7 @@ void look_at_exit() {
   const void* exception = python.PySys_GetObject("last_value");
   const void* traceback = python.PySys_GetObject("last_traceback");
   look_at_placements_left_by(traceback);
+  record_groups_left();
   if (exception == nullptr || traceback == nullptr || !is_exception(exception)) return;
   try {
     look_at(state, exception, traceback);

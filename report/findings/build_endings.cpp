@@ -11,6 +11,7 @@
 #include "report/findings/process_index.h"
 #include "report/model/merge.h"
 #include "trace/process_end.h"
+#include "trace/run_info_keys.h"
 
 namespace devsan::report {
 namespace {
@@ -53,11 +54,22 @@ std::vector<Thread> threads_of(const Process& process) {
   return threads;
 }
 
+// Threads of a process group may hold tensors when the interpreter frees what they need, and then abort the process.
+std::string hint_for(const Process& process, const Ending& ending) {
+  const auto left = process.info.find(std::string(trace::kGroupsLeftKey));
+  if (ending.signal != SIGABRT || left == process.info.end()) return "";
+  return "The program had come to its end, and " + left->second +
+         (left->second == "1" ? " process group was" : " process groups were") +
+         " still there: PyTorch's threads may abort the process when Python's interpreter ends before they do. Call "
+         "`torch.distributed.destroy_process_group()` at the end of the program.";
+}
+
 Finding finding_of(const Process& process, Severity severity) {
   Finding finding;
   finding.kind = Kind::abnormal_exit;
   finding.severity = severity;
   finding.last_moments = {process.ending.value_or(Ending{}), threads_of(process), process.memory};
+  finding.last_moments->ending.hint = hint_for(process, finding.last_moments->ending);
   set_process(finding, process.pid, process.rank);
   finding.step = process.steps > 0 ? process.steps - 1 : 0;
   if (!finding.last_moments->threads.empty()) {

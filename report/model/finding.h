@@ -175,6 +175,7 @@ struct Ending {
   std::optional<int> status;
   std::optional<std::uint32_t> oom_kills;  // by the kernel, in the run's control group; none: not counted
   bool named_by_kernel = false;            // its log says that it killed this process for memory
+  std::string hint{};                      // what would keep the process from ending so; empty where nothing is known
 };
 
 // Of the process that a finding about its end is about.

@@ -5,6 +5,7 @@
 #include "report/model/frames.h"
 #include "report/render/memory_table.h"
 #include "report/render/terminal_parts.h"
+#include "report/text/lines.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
 
@@ -33,6 +34,10 @@ std::vector<std::string> ending_lines(const Finding& finding, const Style& style
   std::vector<std::string> lines;
   if (!finding.last_moments) return lines;
   const LastMoments& last = *finding.last_moments;
+  if (!last.ending.hint.empty()) {
+    append_wrapped(lines, last.ending.hint, 2, style);
+    if (!last.threads.empty()) lines.emplace_back();
+  }
   if (!last.threads.empty()) {
     lines.push_back("  " + painted(style, Paint::strong, "The last operators, newest first"));
     for (std::size_t i = 0; i < std::min(last.threads.size(), kShownThreads); ++i) {

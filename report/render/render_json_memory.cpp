@@ -76,6 +76,7 @@ Json ending_json(const Ending& ending) {
   json["status"] = ending.status ? Json(*ending.status) : Json(nullptr);
   json["oom_kills"] = ending.oom_kills ? Json(*ending.oom_kills) : Json(nullptr);
   json["named_by_kernel"] = ending.named_by_kernel;
+  json["hint"] = text_or_null(ending.hint);
   return json;
 }
 

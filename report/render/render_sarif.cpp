@@ -87,6 +87,9 @@ class ResultWriter {
     if (const Operand* odd = first_odd(finding_.operands); odd != nullptr && finding_.kind != Kind::wrong_placement) {
       text += " `" + spoken_name(*odd) + "` is on " + odd->device + ".";
     }
+    if (finding_.last_moments && !finding_.last_moments->ending.hint.empty()) {
+      text += " " + finding_.last_moments->ending.hint;
+    }
     if (finding_.root_cause) text += " " + finding_.root_cause->why;
     if (finding_.fix) text += " Change: " + finding_.fix->text;
     if (!finding_.message.empty()) {

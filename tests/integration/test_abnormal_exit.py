@@ -64,7 +64,7 @@ def test_os_exit_with_a_status_is_told_from_a_kill(run_python):
     [finding] = abnormal(run)
     assert finding["severity"] == "warning"
     assert finding["ending"] == {"signal": None, "status": 3, "oom_kills": finding["ending"]["oom_kills"],
-                                 "named_by_kernel": False}
+                                 "named_by_kernel": False, "hint": None}
 
 
 def test_the_file_alone_tells_a_kill_from_os_exit(run_python):
@@ -74,6 +74,35 @@ def test_the_file_alone_tells_a_kill_from_os_exit(run_python):
     assert finding["severity"] == "warning" and finding["ending"]["signal"] is None
     assert finding["where"]["line"] == LAST_LINE
     assert abnormal(run_python(program("os._exit(3)"), preload=True)) == []
+
+
+# What Gloo's threads do to a process whose interpreter frees the tensors that they hold.
+ABORTS_AT_THE_END = """
+import tempfile, torch.distributed as dist
+class Thread:
+    def __del__(self):
+        os.abort()
+dist.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(4))
+thread = Thread()
+"""
+
+
+@pytest.mark.parametrize("end, hinted", [
+    ("pass", True),
+    ("dist.destroy_process_group()", False),
+    ("os.abort()", False),  # before the program's end
+    ("os.kill(os.getpid(), signal.SIGKILL)", False),
+])
+def test_an_abort_behind_the_programs_end_with_groups_left_names_the_call_that_is_missing(run_python, devsan, end, hinted):
+    run = run_python(program(ABORTS_AT_THE_END + end))
+    [finding] = abnormal(run)
+    assert finding["ending"]["signal"] == ("SIGKILL" if "SIGKILL" in end else "SIGABRT")
+    hint = finding["ending"]["hint"]
+    assert (hint is not None and "1 process group was still there" in hint) == hinted
+    for option in ([], ["--markdown"]):
+        shown = subprocess.run([devsan, "view", run.out, *option], capture_output=True, text=True, check=True).stdout
+        assert ("torch.distributed.destroy_process_group()" in shown) == hinted
 
 
 @pytest.mark.parametrize("end", [

@@ -120,6 +120,7 @@ export interface Ending {
   status: number | null;
   oom_kills: number | null;
   named_by_kernel: boolean;
+  hint?: string | null;
 }
 
 export interface ThreadStack {

@@ -15,6 +15,7 @@ function EndingPart({ ending }: { ending: Ending }) {
       Ended by <strong>{how}</strong>.
       {ending.named_by_kernel && " The kernel's log says that it killed this process for memory."}
       {(ending.oom_kills ?? 0) > 0 && ` The kernel killed ${ending.oom_kills ?? 0} of the run's processes for memory.`}
+      {ending.hint && ` ${ending.hint}`}
     </p>
   );
 }
