@@ -108,4 +108,8 @@ struct WaitingStackPayload {
 };
 static_assert(sizeof(WaitingStackPayload) == 32);
 
+// A LongWait is a CollectiveEntry: as it was when it was over, since the ring may have come round long before the
+// process ends. Of the collective that took longer than `hang_after`, or of the next one that a process entered which
+// another waited for.
+
 }  // namespace devsan::trace

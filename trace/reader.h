@@ -214,6 +214,7 @@ class TraceFile {
   const std::vector<CollectiveGroup>& collective_groups() const { return collective_groups_; }
   const std::vector<Failure>& failures() const { return failures_; }
   const std::vector<WaitingStack>& waiting_stacks() const { return waiting_stacks_; }
+  const std::vector<CollectiveEntry>& long_waits() const { return long_waits_; }
   const std::vector<Damage>& damage() const { return damage_; }
   // More was asked of it than kMostMade: since then, texts and sites read as absent.
   bool is_used_up() const { return made_->load(std::memory_order_relaxed) > kMostMade; }
@@ -262,6 +263,7 @@ class TraceFile {
   std::vector<CollectiveGroup> collective_groups_;
   std::vector<Failure> failures_;
   std::vector<WaitingStack> waiting_stacks_;
+  std::vector<CollectiveEntry> long_waits_;
   std::vector<Damage> damage_;
   std::unique_ptr<std::atomic<std::uint64_t>> made_ = std::make_unique<std::atomic<std::uint64_t>>(0);
 };

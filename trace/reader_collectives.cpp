@@ -12,6 +12,13 @@ namespace {
 // Several times as many as any job has had.
 constexpr std::int32_t kMostRanks = 1 << 18;
 
+// False where it says nothing that could be used.
+bool make_sound(CollectiveEntry& entry) {
+  if (entry.state == CollectiveState::none || entry.state > CollectiveState::failed) return false;
+  if (entry.facts.phase > Phase::checkpoint) entry.facts.phase = Phase::other;
+  return true;
+}
+
 }  // namespace
 
 bool TraceFile::Loader::take_collective_ring(std::span<const std::byte> payload) {
@@ -28,10 +35,16 @@ bool TraceFile::Loader::take_collective_ring(std::span<const std::byte> payload)
     auto entry = read<CollectiveEntry>(payload.subspan(at));
     // Of several threads some may not be done with theirs.
     if (entry.number != static_cast<std::uint32_t>(number) + 1) continue;
-    if (entry.state == CollectiveState::none || entry.state > CollectiveState::failed) continue;
-    if (entry.facts.phase > Phase::checkpoint) entry.facts.phase = Phase::other;
-    file_.collectives_.last.push_back(entry);
+    if (make_sound(entry)) file_.collectives_.last.push_back(entry);
   }
+  return true;
+}
+
+bool TraceFile::Loader::take_long_wait(std::span<const std::byte> payload) {
+  if (payload.size() != sizeof(CollectiveEntry)) return false;
+  auto entry = read<CollectiveEntry>(payload);
+  if (!make_sound(entry)) return false;
+  file_.long_waits_.push_back(entry);
   return true;
 }
 

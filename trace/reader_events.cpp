@@ -207,6 +207,8 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_collective_ring(payload);
     case RecordKind::CollectiveGroup:
       return take_collective_group(payload);
+    case RecordKind::LongWait:
+      return take_long_wait(payload);
     case RecordKind::Failure:
       return take_with_frames(payload, file_.failures_);
     case RecordKind::WaitingStack:

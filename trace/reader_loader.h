@@ -43,6 +43,7 @@ class TraceFile::Loader {
   bool take_site_memory(std::span<const std::byte> payload);
   bool take_live_memory(std::span<const std::byte> payload);
   bool take_collective_ring(std::span<const std::byte> payload);
+  bool take_long_wait(std::span<const std::byte> payload);
   bool take_collective_group(std::span<const std::byte> payload);
   template <class Record>
   static bool take_with_frames(std::span<const std::byte> payload, std::vector<Record>& records);

@@ -148,6 +148,7 @@ class Recorder {
   // The counts in `fixed` are taken from the spans.
   void add_collective_group(const CollectiveGroupPayload& fixed, std::span<const std::int32_t> ranks) noexcept;
   void add_failure(const FailurePayload& fixed, std::span<const FrameRecord> frames) noexcept;
+  void add_long_wait(const CollectiveEntry& collective) noexcept;
   void add_waiting_stack(const WaitingStackPayload& fixed, std::span<const FrameRecord> frames) noexcept;
 
   // What was live when a device had no memory left; `fixed.rows` is taken from the span.

@@ -265,6 +265,11 @@ void Recorder::add_waiting_stack(const WaitingStackPayload& fixed, std::span<con
   add_with_frames(RecordKind::WaitingStack, fixed, frames);
 }
 
+void Recorder::add_long_wait(const CollectiveEntry& collective) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base != nullptr) add_record(base, RecordKind::LongWait, collective);
+}
+
 MemorySeriesPayload* Recorder::add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept {
   return add_in_place<MemorySeriesPayload>(RecordKind::MemorySeries, kMemorySeriesMutableBytes,
                                            [&](MemorySeriesPayload& series) {

@@ -6,55 +6,15 @@
 #include <tuple>
 #include <utility>
 
-#include "report/findings/rank_troubles.h"
+#include "report/findings/collective_stories.h"
 #include "report/model/collective_names.h"
 #include "report/model/merge.h"
-#include "report/wording/collective_text.h"
 
 namespace devsan::report {
 namespace {
 
 // A run that somebody ended is no hang because one rank was a little behind.
 constexpr std::int64_t kLongWait = 5'000'000'000;
-
-// One collective of a group, as its ranks have it.
-struct CollectivePlace {
-  const GroupKey* group = nullptr;
-  std::uint64_t number = 0;
-};
-
-// What a rank has of it; null where it has not entered it, or that is no longer known.
-const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place) {
-  const auto group = log.groups.find(place.group);
-  if (group == log.groups.end()) return nullptr;
-  const auto entry = group->second.by_number.find(place.number);
-  return entry == group->second.by_number.end() ? nullptr : &entry->second;
-}
-
-bool never_entered(const RankLog& log, const CollectivePlace& place) {
-  const auto group = log.groups.find(place.group);
-  return group == log.groups.end() || group->second.entered < place.number;
-}
-
-// Whether a rank has to do with the rest of its group in it.
-bool waits_in(const EnteredCollective* entry) {
-  return entry != nullptr && !entry->is_over() && (entry->flags & (trace::kEndNotTold | trace::kCaptured)) == 0;
-}
-
-// Where torch did not say who is in the group, those are that have been in it.
-bool is_member(const GroupKey& group, const RankLog& log) {
-  if (group.ranks.empty()) return log.groups.contains(&group);
-  return std::ranges::find(group.ranks, log.rank) != group.ranks.end();
-}
-
-// The members that have traces.
-std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs) {
-  std::vector<const RankLog*> members;
-  for (const auto& [rank, log] : logs.ranks()) {
-    if (is_member(group, log)) members.push_back(&log);
-  }
-  return members;
-}
 
 // What all of these have to agree in. Parts of all_to_all and of gathers may differ.
 bool sizes_agree_in(const std::string& op) {
@@ -82,126 +42,7 @@ Signature signature_of(const EnteredCollective& entry) {
           sizes ? entry.other_bytes : 0};
 }
 
-class Stories {
- public:
-  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs, const std::map<int, RankTrouble>& troubles)
-      : processes_(processes), logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
-    stuck_ = std::ranges::any_of(logs_.ranks(), [](const auto& one) { return one.second.stuck_ns != 0; });
-  }
-
-  bool in_trouble() const { return !troubles_.empty() || stuck_; }
-  bool ended_by_others_alone() const { return first_ == nullptr; }
-  const std::pair<const int, RankTrouble>* first() const { return first_; }
-
-  CollectiveStory tell(const CollectivePlace& place) const;
-  std::vector<CollectivePlace> hangs() const;
-  std::vector<CollectivePlace> mismatches() const;
-  Finding hang_finding(const CollectivePlace& place) const;
-  Finding mismatch_finding(const CollectivePlace& place) const;
-  // What the others were in with a rank that failed; none where they were in nothing.
-  std::optional<CollectivePlace> waiting_for(int rank) const;
-
- private:
-  const Process* process_of(const RankLog& log) const;
-  RankInCollective turn_of(const RankLog& log, const CollectivePlace& place) const;
-  void tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const;
-  std::optional<CollectivePlace> hang_in(const GroupKey& group) const;
-  bool is_explained(const CollectivePlace& place) const;
-  bool waits_elsewhere(const CollectivePlace& place) const;
-  std::int64_t waited_ns(const CollectivePlace& place) const;
-
-  const std::vector<Process>& processes_;
-  const CollectiveLogs& logs_;
-  const std::map<int, RankTrouble>& troubles_;
-  const std::pair<const int, RankTrouble>* const first_;
-  bool stuck_ = false;  // a collective took longer than `--hang-after`
-};
-
-const Process* Stories::process_of(const RankLog& log) const {
-  const auto found = std::ranges::find_if(
-      processes_, [&](const Process& process) { return process.pid == log.pid && process.host == log.host; });
-  return found == processes_.end() ? nullptr : &*found;
-}
-
-// Where the main thread was; null where that is not known.
-const Frame* place_in(const std::vector<ThreadStack>& threads) {
-  if (threads.empty()) return nullptr;
-  const auto own = std::ranges::find_if(threads.front().frames, [](const Frame& frame) { return !frame.torch; });
-  return own == threads.front().frames.end() ? nullptr : &*own;
-}
-
-std::optional<Frame> frame_at(const Frame* frame) {
-  return frame != nullptr ? std::optional(*frame) : std::nullopt;
-}
-
-RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& place) const {
-  RankInCollective turn;
-  turn.rank = log.rank;
-  turn.threads = log.threads;
-  const auto trouble = troubles_.find(log.rank);
-  const EnteredCollective* const entry = entry_of(log, place);
-  if (entry != nullptr || !never_entered(log, place)) {
-    turn.state = entry == nullptr || entry->is_over() ? RankTurn::finished : RankTurn::waiting;
-    turn.where = frame_at(entry != nullptr ? entry->at : nullptr);
-    turn.what = entry != nullptr ? entered_text(*entry->op, entry->bytes, *entry->dtype, *entry->device) : "";
-    if (turn.state == RankTurn::waiting && trouble != troubles_.end()) turn.what += ", then " + trouble->second.what;
-    return turn;
-  }
-  tell_absence(log, place, turn);
-  return turn;
-}
-
-// What a rank did instead.
-void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const {
-  const auto trouble = troubles_.find(log.rank);
-  const bool failed = trouble != troubles_.end() && !trouble->second.from_outside;
-  const Process* const process = process_of(log);
-  turn.state = RankTurn::never_entered;
-  if (log.last && waits_in(&*log.last) && (!failed || trouble->second.from_collective)) {
-    turn.state = RankTurn::entered_other;
-    turn.where = frame_at(log.last->at);
-    turn.what = "was in " + collective_name(*log.last->op);
-    if (log.last->sequence != 0) turn.what += " " + std::to_string(log.last->sequence);
-    if (log.last_group != place.group) turn.what += " of group " + log.last_group->name;
-    if (failed) turn.what += ", then " + trouble->second.what;
-  } else if (failed) {
-    turn.state = RankTurn::gone;
-    turn.where = trouble->second.where;
-    turn.what = trouble->second.what;
-  } else if (process != nullptr && process->close != trace::CloseMark::open) {
-    turn.state = RankTurn::gone;
-    turn.what = "had ended";
-  } else if (const Frame* const there = place_in(log.threads)) {
-    turn.where = *there;
-    turn.what = "was here when the others had waited for too long";
-  } else if (process != nullptr) {
-    turn.where = last_place_of(*process);
-    turn.what = last_operator_text(*process);
-  }
-}
-
-CollectiveStory Stories::tell(const CollectivePlace& place) const {
-  CollectiveStory story;
-  story.group = place.group->name;
-  story.group_ranks = place.group->ranks;
-  story.sequence = place.number;
-  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
-  if (story.group_ranks.empty()) {
-    for (const RankLog* const log : members) story.group_ranks.push_back(log->rank);
-  }
-  const EnteredCollective* told = nullptr;
-  for (const RankLog* const log : members) {
-    const EnteredCollective* const entry = entry_of(*log, place);
-    if (told == nullptr || (waits_in(entry) && !waits_in(told))) told = entry != nullptr ? entry : told;
-    story.per_rank.push_back(turn_of(*log, place));
-  }
-  if (told == nullptr) return story;
-  story.name = collective_name(*told->op);
-  story.dtype = *told->dtype;
-  story.bytes = std::max(told->bytes, told->other_bytes);
-  story.device = *told->device;
-  return story;
-}
+}  // namespace
 
 // The first collective of the group that a rank waits in and another has not entered.
 std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
@@ -281,21 +122,6 @@ std::vector<CollectivePlace> Stories::mismatches() const {
   return all;
 }
 
-// `rank`: the one that the finding is about.
-Finding finding_of(Kind kind, const RankLog& log, CollectiveStory story) {
-  Finding finding;
-  finding.kind = kind;
-  finding.severity = default_severity(kind);
-  set_process(finding, log.pid, log.rank);
-  finding.collective = std::move(story);
-  return finding;
-}
-
-void stand_at(Finding& finding, const std::optional<Frame>& where) {
-  finding.where = where;
-  if (where) finding.stack = {*where};
-}
-
 Finding Stories::hang_finding(const CollectivePlace& place) const {
   CollectiveStory story = tell(place);
   const RankLog* missing = nullptr;
@@ -309,7 +135,7 @@ Finding Stories::hang_finding(const CollectivePlace& place) const {
       if (waiting == nullptr || entry->entered_ns < waiting->entered_ns) waiting = entry;
     }
   }
-  Finding finding = finding_of(Kind::collective_hang, *missing, std::move(story));
+  Finding finding = finding_about(Kind::collective_hang, *missing, std::move(story));
   finding.ranks = std::move(ranks);
   if (ended_by_others_alone() && !stuck_) finding.severity = Severity::warning;
   const auto turn = std::ranges::find(finding.collective->per_rank, missing->rank, &RankInCollective::rank);
@@ -348,7 +174,7 @@ Finding Stories::mismatch_finding(const CollectivePlace& place) const {
   for (RankInCollective& turn : story.per_rank) {
     if (std::ranges::find(ranks, turn.rank) != ranks.end()) turn.state = RankTurn::entered_other;
   }
-  Finding finding = finding_of(Kind::collective_mismatch, *odd, std::move(story));
+  Finding finding = finding_about(Kind::collective_mismatch, *odd, std::move(story));
   finding.ranks = std::move(ranks);
   const EnteredCollective& entry = *entry_of(*odd, place);
   stand_at(finding, frame_at(entry.at));
@@ -375,17 +201,17 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
   return CollectivePlace{most->first.first, most->first.second};
 }
 
-}  // namespace
-
 std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs,
                                        const std::map<int, RankTrouble>& troubles) {
   std::vector<Finding> findings;
   if (logs.ranks().size() < 2) return findings;
   const Stories stories(processes, logs, troubles);
+  for (const CollectivePlace& place : stories.slow_waits()) findings.push_back(stories.slow_finding(place));
   if (!stories.in_trouble()) return findings;
+  const std::size_t slow = findings.size();
   for (const CollectivePlace& place : stories.mismatches()) findings.push_back(stories.mismatch_finding(place));
   // Ranks that are in different collectives wait for each other, and for whoever comes later.
-  if (!findings.empty()) return findings;
+  if (findings.size() > slow) return findings;
   for (const CollectivePlace& place : stories.hangs()) findings.push_back(stories.hang_finding(place));
   return findings;
 }

@@ -60,6 +60,7 @@ std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
 void add_stacks(const trace::TraceFile& trace, RankLog& log) {
   for (const trace::WaitingStack& stack : trace.waiting_stacks()) {
     log.stuck_ns = stack.fixed.time_ns;
+    log.stuck_in = stack.fixed.collective;
     if (stack.frames.empty()) continue;
     ThreadStack thread{std::string(trace.string(stack.fixed.thread_name)), stack.fixed.tid,
                        frames_of(trace, stack.frames)};
@@ -165,6 +166,30 @@ void CollectiveLogs::add_collectives(const trace::TraceFile& trace, RankLog& log
       of_group.by_number.erase(after_open);
     }
   }
+  if (log.stuck_ns != 0) add_long_waits(trace, groups, log);
+}
+
+// Of the collectives around a long wait: the one in which it was noticed, and which one each group came to next.
+void CollectiveLogs::add_long_waits(const trace::TraceFile& trace,
+                                    const std::map<std::uint32_t, const GroupKey*>& groups, RankLog& log) {
+  std::vector<trace::CollectiveEntry> entries = trace.long_waits();
+  entries.insert(entries.end(), trace.collectives().last.begin(), trace.collectives().last.end());
+  std::map<const GroupKey*, const trace::CollectiveEntry*> next;
+  const auto keep = [&](const GroupKey* group, const trace::CollectiveEntry& entry) {
+    log.groups[group].by_number.try_emplace(entry.facts.sequence, entered(trace, entry));
+  };
+  for (const trace::CollectiveEntry& entry : entries) {
+    const auto group = groups.find(entry.facts.group);
+    if (group == groups.end() || entry.facts.sequence == 0) continue;
+    if (log.stuck_in != 0 && entry.number == static_cast<std::uint32_t>(log.stuck_in)) {
+      keep(group->second, entry);
+      log.stuck_at = {group->second, entry.facts.sequence};
+    } else if (entry.facts.entered_ns >= log.stuck_ns) {
+      const trace::CollectiveEntry*& first = next[group->second];
+      if (first == nullptr || entry.facts.entered_ns < first->facts.entered_ns) first = &entry;
+    }
+  }
+  for (const auto& [group, entry] : next) keep(group, *entry);
 }
 
 const std::string* CollectiveLogs::text(std::string_view text) {

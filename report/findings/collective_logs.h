@@ -41,6 +41,13 @@ struct EnteredCollective {
   bool is_over() const { return state == trace::CollectiveState::finished; }
 };
 
+// One collective of a group, as its ranks have it.
+struct CollectivePlace {
+  const GroupKey* group = nullptr;
+  std::uint64_t number = 0;
+  auto operator<=>(const CollectivePlace&) const = default;
+};
+
 // In one group, of one rank.
 struct GroupLog {
   std::uint64_t entered = 0;                             // the highest number
@@ -66,8 +73,10 @@ struct RankLog {
   std::optional<EnteredCollective> last;  // that it entered, in any group
   const GroupKey* last_group = nullptr;
   std::optional<UncaughtException> uncaught;
-  std::int64_t stuck_ns = 0;         // when a collective of the run had taken too long (`--hang-after`); 0: none
-  std::vector<ThreadStack> threads;  // of its threads then, that of the main thread first
+  std::int64_t stuck_ns = 0;                // when a collective of the run had taken too long (`--hang-after`); 0: none
+  std::vector<ThreadStack> threads;         // of its threads then, that of the main thread first
+  std::uint64_t stuck_in = 0;               // the number plus 1 of the collective that it was in then; 0: in none
+  std::optional<CollectivePlace> stuck_at;  // the same; none where nothing is left of that
 };
 
 class CollectiveLogs {
@@ -87,6 +96,8 @@ class CollectiveLogs {
   const Frame* frame(const trace::TraceFile& trace, trace::SiteId site);
   EnteredCollective entered(const trace::TraceFile& trace, const trace::CollectiveEntry& entry);
   void add_collectives(const trace::TraceFile& trace, RankLog& log);
+  void add_long_waits(const trace::TraceFile& trace, const std::map<std::uint32_t, const GroupKey*>& groups,
+                      RankLog& log);
 
   std::map<int, RankLog> ranks_;
   std::set<GroupKey> groups_;

@@ -12,7 +12,7 @@
 namespace devsan::report {
 
 // Where a rank was when the others were in a collective.
-enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone };
+enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone, late };
 std::string_view name_of(RankTurn turn);
 
 // What a thread did when a collective took too long.
@@ -40,6 +40,7 @@ struct CollectiveStory {
   std::uint64_t bytes = 0;
   std::string device;
   std::vector<RankInCollective> per_rank;  // ascending
+  std::int64_t waited_ns = 0;              // the longest wait of a rank; 0 where nobody told its end
 };
 
 // Of a run of several ranks.

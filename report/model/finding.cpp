@@ -214,6 +214,8 @@ std::string_view name_of(RankTurn turn) {
       return "finished";
     case RankTurn::entered_other:
       return "entered_other";
+    case RankTurn::late:
+      return "late";
     case RankTurn::gone:
       return "gone";
   }

@@ -17,6 +17,7 @@ Json collective_json(const CollectiveStory& story) {
                {"group_ranks", story.group_ranks},    {"sequence", story.sequence},
                {"dtype", text_or_null(story.dtype)},  {"bytes", story.bytes},
                {"device", text_or_null(story.device)}};
+  if (story.waited_ns > 0) json["waited_ns"] = story.waited_ns;
   json["per_rank"] = Json::array();
   for (const RankInCollective& turn : story.per_rank) {
     Json entry = {{"rank", turn.rank},

@@ -160,6 +160,9 @@ std::string finding_part(const Finding& finding) {
   }
   if (finding.forward) text += details("The forward operator whose backward this is", stack_list(*finding.forward));
   constexpr Style kPlain{false, 100};
+  if (finding.collective) {
+    text += as_in_terminal("What each rank did", collective_lines(*finding.collective, kPlain));
+  }
   text += as_in_terminal("What is expected", expectation_lines(finding, kPlain));
   text += as_in_terminal("Who wrote the attribute", writer_lines(finding, kPlain));
   text += as_in_terminal("How it ended", ending_lines(finding, kPlain));

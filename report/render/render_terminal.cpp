@@ -201,7 +201,7 @@ Lines first_failure_lines(const Report& report, const Style& style) {
   const FirstFailure& failure = *report.run.first_failure;
   append_wrapped(lines, first_failure_text(failure), 0, style, Paint::strong);
   if (const std::string waited = then_waited_text(failure); !waited.empty()) append_wrapped(lines, waited, 2, style);
-  const auto told = [](const Finding& finding) { return finding.collective.has_value(); };
+  const auto told = [](const Finding& finding) { return finding.collective && finding.severity != Severity::note; };
   if (failure.waiting && std::ranges::none_of(report.findings, told)) {
     append_section(lines, collective_lines(*failure.waiting, style));
   }

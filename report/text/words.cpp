@@ -34,4 +34,13 @@ std::string bytes_text(std::uint64_t bytes) {
   return text.data();
 }
 
+std::string seconds_text(std::int64_t nanoseconds) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t seconds = nanoseconds / kSecond;
+  if (seconds >= 60) return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(nanoseconds) / static_cast<double>(kSecond));
+  return text.data();
+}
+
 }  // namespace devsan::report

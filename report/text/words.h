@@ -14,5 +14,7 @@ std::string ranges_of(const std::vector<int>& ascending);
 std::string counted(std::uint64_t count, std::string_view noun);
 // "3.2 KiB"
 std::string bytes_text(std::uint64_t bytes);
+// "3.2 s", "2 min 5 s"
+std::string seconds_text(std::int64_t nanoseconds);
 
 }  // namespace devsan::report

@@ -49,6 +49,8 @@ std::string_view word_of(RankTurn state) {
       return "was done with it";
     case RankTurn::entered_other:
       return "entered another";
+    case RankTurn::late:
+      return "came late";
     case RankTurn::gone:
       return "was gone";
   }
@@ -97,6 +99,18 @@ std::string entered_from(const CollectiveStory& story) {
   return text;
 }
 
+// "rank 2 kept ranks 0, 1 waiting for 3.1 s in all_reduce 4, entered from train.py:88"
+std::string slow_headline(const Finding& finding, const std::vector<int>& waiting) {
+  const CollectiveStory& story = *finding.collective;
+  const std::string places = entered_from(story);
+  const std::string in = " in " + name_and_number(story) + (places.empty() ? "" : ", entered from " + places);
+  const std::string long_text = story.waited_ns > 0 ? " for " + seconds_text(story.waited_ns) : "";
+  const bool somebody_late = !ranks_in(story, RankTurn::late).empty();
+  if (somebody_late && !waiting.empty())
+    return who(finding.ranks) + " kept " + who(waiting) + " waiting" + long_text + in;
+  return who(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + long_text + in;
+}
+
 }  // namespace
 
 std::string entered_text(std::string_view op, std::uint64_t bytes, std::string_view dtype, std::string_view device) {
@@ -127,6 +141,7 @@ std::string collective_headline(const Finding& finding) {
                        ", the others " + entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
     return text + ", as number " + std::to_string(story.sequence) + " of their group";
   }
+  if (finding.kind == Kind::collective_slow) return slow_headline(finding, waiting);
   return who(waiting) + " waited in " + name_and_number(story) + ", which " + who(finding.ranks) + " never entered";
 }
 
@@ -144,8 +159,8 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
     if (!camp.first->what.empty()) text += ": " + camp.first->what;
     if (camp.first->where) text += ", at " + short_place(*camp.first->where);
     append_wrapped(lines, text, 4, style);
-    const bool missing = camp.first->state == RankTurn::never_entered && !camp.first->threads.empty();
-    if (missing) append_stack(lines, camp.first->threads.front().frames, style);
+    const bool missing = camp.first->state == RankTurn::never_entered || camp.first->state == RankTurn::late;
+    if (missing && !camp.first->threads.empty()) append_stack(lines, camp.first->threads.front().frames, style);
   }
   return lines;
 }

@@ -39,6 +39,9 @@ std::string_view advice_for(Kind kind) {
       return "The last operators and the memory of the process show what it was doing; a signal or the kernel's log "
              "may "
              "say who ended it.";
+    case Kind::collective_slow:
+      return "Where one rank is late again and again, give it less work, or the others more patience; where it is late "
+             "once, as for a checkpoint, raise `--hang-after`.";
     default:
       return "";
   }

@@ -1,12 +1,14 @@
 """Collectives by each way that there is to them, in one process; and `--hang-after`, which looks at a job that still runs."""
 
+import json
 import subprocess
 import textwrap
 import time
 
+import jsonschema
 import pytest
 
-from harness import Runner, need_simulated_devices, view
+from harness import ROOT, Runner, need_simulated_devices, view
 
 # Gloo's threads may still hold tensors when the interpreter ends, and then abort the process, with devsan or without it
 # (pytorch/pytorch#179291): all programs here destroy their groups before.
@@ -169,8 +171,24 @@ def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, 
     (tmp_path / "go").touch()
     out, _ = job.communicate(timeout=120)
     assert job.returncode == 0 and out.splitlines() == ["[4.0, 4.0, 4.0, 4.0]"] * 2
-    errors = [f for f in view(devsan, tmp_path / "out")["findings"] if f["severity"] == "error"]
-    assert not errors, errors
+    findings = view(devsan, tmp_path / "out")["findings"]
+    assert not [f for f in findings if f["severity"] != "note"], findings
+    [slow] = [f for f in findings if f["kind"] == "collective-slow"]
+    assert (slow["severity"], slow["ranks"], slow["where"]["function"]) == ("note", [1], "busy")
+    by_rank = {turn["rank"]: turn for turn in slow["collective"]["per_rank"]}
+    assert by_rank[0]["state"] == "waiting" and by_rank[0]["where"]["line"] == line_of(program, "WAIT")
+    assert by_rank[1]["state"] == "late" and by_rank[1]["what"].startswith("entered it ")
+    assert [frame["function"] for frame in by_rank[1]["threads"][0]["stack"]
+            if frame["file"] == str(program)] == ["busy", "<module>"]
+    assert slow["collective"]["waited_ns"] >= 1_000_000_000
+    jsonschema.validate(view(devsan, tmp_path / "out"), json.loads((ROOT / "report/render/report.schema.json").read_text()))
+    for words in ((), ("--markdown",)):
+        shown = subprocess.run([devsan, "view", tmp_path / "out", "--notes", *words], capture_output=True, text=True,
+                               check=True).stdout
+        text = " ".join(shown.split())
+        assert "rank 1 kept rank 0 waiting for" in text and "rank 1 came late" in text and "in busy" in text
+    hidden = subprocess.run([devsan, "view", tmp_path / "out"], capture_output=True, text=True, check=True).stdout
+    assert "collective-slow" not in hidden and "no finding" in hidden
 
 
 def test_without_the_option_the_process_has_no_thread_of_devsan(run_python):

@@ -91,7 +91,7 @@ def test_a_cause_has_the_name_of_a_page_and_how_sure_it_is(report):
 def test_kinds_are_those_of_the_sources():
     source = (ROOT / "trace/finding_kinds.def").read_text()
     kinds = re.findall(r'^DEVSAN_FINDING_KIND\(\w+, "([\w-]+)", (\w+),\s*"(.*)"\)$', source, re.M)
-    assert len(kinds) == 14
+    assert len(kinds) == 15
     assert [name for name, _, _ in kinds] == SCHEMA["$defs"]["finding"]["properties"]["kind"]["enum"]
     rows = re.findall(r"^\| `([\w-]+)` \| (error|warning|note) \| (.+) \|$", DOCUMENT, re.M)
     assert rows == kinds

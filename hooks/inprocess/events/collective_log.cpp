@@ -1,5 +1,8 @@
 #include "hooks/inprocess/events/collective_log.h"
 
+#include <array>
+#include <bit>
+
 #include "hooks/inprocess/common/runtime.h"
 #include "trace/clock.h"
 
@@ -103,6 +106,25 @@ std::uint64_t CollectiveLog::oldest_open(std::int64_t before_ns) const noexcept 
     if (trace::atom(entry->facts.entered_ns).load(std::memory_order_relaxed) < before_ns) return number + 1;
   }
   return 0;
+}
+
+std::uint64_t CollectiveLog::entered() const noexcept {
+  trace::CollectiveRingPayload* const ring = ring_.load(std::memory_order_acquire);
+  return ring != nullptr ? trace::atom(ring->next).load(std::memory_order_acquire) : 0;
+}
+
+std::optional<trace::CollectiveEntry> CollectiveLog::find(std::uint64_t number) const noexcept {
+  const trace::CollectiveRef collective{ring_.load(std::memory_order_acquire), number};
+  trace::CollectiveEntry* const there = trace::entry_of(collective);
+  if (there == nullptr) return std::nullopt;
+  using Words = std::array<std::uint64_t, sizeof(trace::CollectiveEntry) / sizeof(std::uint64_t)>;
+  static_assert(sizeof(Words) == sizeof(trace::CollectiveEntry));
+  Words words;
+  auto* const place = reinterpret_cast<std::uint64_t*>(there);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = trace::atom(place[i]).load(std::memory_order_acquire);
+  // It may have been overwritten meanwhile.
+  if (trace::entry_of(collective) == nullptr) return std::nullopt;
+  return std::bit_cast<trace::CollectiveEntry>(words);
 }
 
 bool CollectiveLog::last_failed() const noexcept {

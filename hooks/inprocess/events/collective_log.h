@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "trace/collective_ring.h"
 #include "trace/recorder.h"
@@ -53,6 +54,11 @@ class CollectiveLog {
   // The number, plus 1, of the oldest collective that was entered before that time, and is not over as far as anybody
   // can tell; 0 where there is none.
   std::uint64_t oldest_open(std::int64_t before_ns) const noexcept;
+
+  // How many were entered.
+  std::uint64_t entered() const noexcept;
+  // A copy of one, by its number; nothing once the ring has come round.
+  std::optional<trace::CollectiveEntry> find(std::uint64_t number) const noexcept;
 
   // Whether the last one that was entered failed.
   bool last_failed() const noexcept;

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
@@ -30,6 +31,8 @@ namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 constexpr long kTurn = 500'000'000;  // nanoseconds from look to look
+// The same, once a long wait is there and its end is looked for: the ring may come round soon after.
+constexpr long kTurnAtEnd = 20'000'000;
 constexpr std::size_t kMostStacks = 48;
 constexpr std::size_t kThreadStack = 512 << 10;  // of the thread: the stacks that it reads lie there
 
@@ -113,6 +116,32 @@ void record_where_threads_are(std::uint64_t collective) {
   }
 }
 
+bool is_this_process(std::uint64_t epoch) noexcept {
+  return runtime.epoch_page->epoch.load(std::memory_order_relaxed) == epoch;
+}
+
+void pause(long nanoseconds) noexcept {
+  const timespec turn{0, nanoseconds};
+  ::nanosleep(&turn, nullptr);
+}
+
+// As far as anybody can tell.
+bool is_over(const trace::CollectiveEntry& entry) noexcept {
+  if (entry.state >= trace::CollectiveState::finished) return entry.finished_ns != 0;
+  const bool unknown = (entry.flags & (trace::kEndNotTold | trace::kCaptured)) != 0;
+  return unknown && (entry.flags & trace::kAwaitedNow) == 0;
+}
+
+// Records it as soon as it has been entered and is over.
+void record_end(std::uint64_t number, std::uint64_t epoch) noexcept {
+  while (is_this_process(epoch)) {
+    const std::optional<trace::CollectiveEntry> entry = collective_log.find(number);
+    if (entry && is_over(*entry)) return runtime.recorder->add_long_wait(*entry);
+    if (!entry && collective_log.entered() > number + 1) return;
+    pause(kTurnAtEnd);
+  }
+}
+
 extern "C" void* devsan_watch_for_hangs(void*) {
   ::prctl(PR_SET_NAME, "devsan-hang");
   thread_state().busy = true;
@@ -120,13 +149,16 @@ extern "C" void* devsan_watch_for_hangs(void*) {
   const std::int64_t since = trace::wall_clock_ns();
   const std::int64_t patience = runtime.host->options.hang_after * kNanoseconds;
   for (;;) {
-    const timespec turn{0, kTurn};
-    ::nanosleep(&turn, nullptr);
-    if (runtime.epoch_page->epoch.load(std::memory_order_relaxed) != epoch) return nullptr;
+    pause(kTurn);
+    if (!is_this_process(epoch)) return nullptr;
     const std::uint64_t overdue = collective_log.oldest_open(trace::wall_clock_ns() - patience);
     if (overdue == 0 && !another_waits(since)) continue;
     if (overdue != 0) leave_word();
-    record_where_threads_are(overdue != 0 ? overdue : collective_log.oldest_open(trace::wall_clock_ns()));
+    const std::uint64_t entered = collective_log.entered();
+    const std::uint64_t in = overdue != 0 ? overdue : collective_log.oldest_open(trace::wall_clock_ns());
+    record_where_threads_are(in);
+    if (in != 0) record_end(in - 1, epoch);
+    if (overdue == 0) record_end(entered, epoch);
     return nullptr;
   }
 }

@@ -71,6 +71,26 @@ class JobOfThree {
     if (entered.state != CollectiveState::issued) trace::ended(collective, entered.state, entered.finished_s * kSecond);
   }
 
+  // What a rank records of itself when `--hang-after` is over: `in` is the number plus 1 of the collective that it is
+  // in.
+  void notice(int rank, std::int64_t at_s, std::uint64_t in) {
+    TraceBuilder& builder = *ranks_[rank].builder;
+    trace::WaitingStackPayload moment{};
+    moment.time_ns = at_s * kSecond;
+    moment.collective = in;
+    builder.recorder().add_waiting_stack(moment, {});
+    trace::FrameRecord frame{};
+    frame.position.file = builder.recorder().intern_string("/srv/train.py");
+    frame.position.line = 100 + rank;
+    builder.recorder().add_waiting_stack(moment, std::vector{frame});
+  }
+
+  // As the watching thread does once a long wait is over.
+  void keep(int rank, std::uint64_t number) {
+    const trace::CollectiveRef collective{ranks_[rank].ring, number};
+    ranks_[rank].builder->recorder().add_long_wait(*trace::entry_of(collective));
+  }
+
   // An exception that nothing caught.
   void raise(int rank, const char* type, std::int64_t at_s) {
     TraceBuilder& builder = *ranks_[rank].builder;
@@ -305,6 +325,62 @@ TEST_CASE("clocks of hosts are compared by what no rank can have finished before
     CHECK(first->rank == 2);
     CHECK(first->time_ns == 145 * kSecond);
   }
+}
+
+TEST_CASE("A long wait that ended by itself is a note about the rank that came late, also when the rings came round") {
+  const bool came_round = GENERATE(false, true);
+  JobOfThree job;
+  for (int rank : {0, 2}) {
+    job.enter(rank, {.entered_s = 100, .finished_s = 112});
+    job.notice(rank, 105, 1);
+    job.keep(rank, 0);
+  }
+  job.notice(1, 106, 0);
+  job.enter(1, {.entered_s = 111, .finished_s = 112});
+  job.keep(1, 0);
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::uint64_t more = came_round ? trace::kCollectiveEntries + 5 : 2;
+    for (std::uint64_t number = 2; number < more; ++number) {
+      job.enter(rank, {.number = number, .entered_s = 113, .finished_s = 113});
+    }
+  }
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  const Finding& slow = findings[0];
+  CHECK(slow.kind == Kind::collective_slow);
+  CHECK(slow.severity == Severity::note);
+  CHECK(slow.ranks == std::vector<int>{1});
+  CHECK(slow.collective->waited_ns == 12 * kSecond);
+  REQUIRE(slow.where);
+  CHECK(slow.where->line == 101);
+  CHECK(collective_headline(slow) ==
+        "rank 1 kept ranks 0, 2 waiting for 12.0 s in all_reduce 1, entered from train.py:10");
+  CHECK(slow.collective->per_rank[1].what == "entered it 11.0 s after the first, and was here meanwhile");
+  CHECK_FALSE(job.first_failure());
+}
+
+TEST_CASE("A long wait that all ranks had entered blames none of them") {
+  JobOfThree job;
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.entered_s = 100, .finished_s = 175});
+    job.notice(rank, 105, 1);
+  }
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].ranks == std::vector<int>{0, 1, 2});
+  CHECK(collective_headline(findings[0]) == "ranks 0-2 were for 1 min 15 s in all_reduce 1, entered from train.py:10");
+}
+
+TEST_CASE("A wait that a rank is still in is no slow one") {
+  JobOfThree job;
+  job.enter(0, {.state = CollectiveState::issued, .entered_s = 100});
+  job.notice(0, 105, 1);
+  job.enter(1, {.entered_s = 104, .finished_s = 106});
+  job.notice(1, 105, 1);
+  job.read();
+  for (const Finding& finding : job.findings()) CHECK(finding.kind != Kind::collective_slow);
 }
 
 }  // namespace

@@ -138,6 +138,26 @@ TEST_CASE("a group reads back with its ranks, and a failure with its frames") {
   CHECK(trace.failures()[0].frames[0].position.line == 12);
 }
 
+TEST_CASE("a collective that was waited in for long reads back when the ring has come round") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  CollectiveRingPayload* const ring = recorder->add_collective_ring();
+  const CollectiveRef slow = enter_collective(ring, facts_of(1), 0);
+  ended(slow, CollectiveState::finished, 70);
+  recorder->add_long_wait(*entry_of(slow));
+  CollectiveEntry unsound = *entry_of(slow);
+  unsound.state = CollectiveState::none;
+  recorder->add_long_wait(unsound);
+  for (std::uint64_t i = 0; i < kCollectiveEntries; ++i) enter_collective(ring, facts_of(i + 2), 0);
+
+  const TraceFile trace = read_trace(*recorder);
+  REQUIRE(trace.long_waits().size() == 1);
+  CHECK(trace.long_waits()[0].facts.sequence == 1);
+  CHECK(trace.long_waits()[0].number == 1);
+  CHECK(trace.long_waits()[0].finished_ns == 70);
+  CHECK(trace.damage().size() == 1);
+}
+
 TEST_CASE("a group of more ranks than any job has is damage") {
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());

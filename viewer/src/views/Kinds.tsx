@@ -85,6 +85,7 @@ const STATES: Record<string, string> = {
   finished: "finished it",
   entered_other: "entered another",
   gone: "is gone",
+  late: "came late",
 };
 
 const RANKS: Column<CollectiveRank>[] = [

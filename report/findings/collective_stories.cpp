@@ -1,0 +1,152 @@
+#include "report/findings/collective_stories.h"
+
+#include <algorithm>
+
+#include "report/model/collective_names.h"
+#include "report/wording/collective_text.h"
+
+namespace devsan::report {
+namespace {
+
+// Whether the rank is still, as far as is known, in the collective that took longer than `--hang-after`.
+bool is_stuck(const RankLog& log) {
+  return log.stuck_at && waits_in(entry_of(log, *log.stuck_at));
+}
+
+}  // namespace
+
+const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place) {
+  const auto group = log.groups.find(place.group);
+  if (group == log.groups.end()) return nullptr;
+  const auto entry = group->second.by_number.find(place.number);
+  return entry == group->second.by_number.end() ? nullptr : &entry->second;
+}
+
+bool never_entered(const RankLog& log, const CollectivePlace& place) {
+  const auto group = log.groups.find(place.group);
+  return group == log.groups.end() || group->second.entered < place.number;
+}
+
+bool waits_in(const EnteredCollective* entry) {
+  return entry != nullptr && !entry->is_over() && (entry->flags & (trace::kEndNotTold | trace::kCaptured)) == 0;
+}
+
+bool is_member(const GroupKey& group, const RankLog& log) {
+  if (group.ranks.empty()) return log.groups.contains(&group);
+  return std::ranges::find(group.ranks, log.rank) != group.ranks.end();
+}
+
+std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs) {
+  std::vector<const RankLog*> members;
+  for (const auto& [rank, log] : logs.ranks()) {
+    if (is_member(group, log)) members.push_back(&log);
+  }
+  return members;
+}
+
+Finding finding_about(Kind kind, const RankLog& log, CollectiveStory story) {
+  Finding finding;
+  finding.kind = kind;
+  finding.severity = default_severity(kind);
+  set_process(finding, log.pid, log.rank);
+  finding.collective = std::move(story);
+  return finding;
+}
+
+void stand_at(Finding& finding, const std::optional<Frame>& where) {
+  finding.where = where;
+  if (where) finding.stack = {*where};
+}
+
+Stories::Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                 const std::map<int, RankTrouble>& troubles)
+    : processes_(processes), logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
+  stuck_ = std::ranges::any_of(logs_.ranks(), [](const auto& one) { return is_stuck(one.second); });
+}
+
+const Process* Stories::process_of(const RankLog& log) const {
+  const auto found = std::ranges::find_if(
+      processes_, [&](const Process& process) { return process.pid == log.pid && process.host == log.host; });
+  return found == processes_.end() ? nullptr : &*found;
+}
+
+const Frame* place_in(const std::vector<ThreadStack>& threads) {
+  if (threads.empty()) return nullptr;
+  const auto own = std::ranges::find_if(threads.front().frames, [](const Frame& frame) { return !frame.torch; });
+  return own == threads.front().frames.end() ? nullptr : &*own;
+}
+
+std::optional<Frame> frame_at(const Frame* frame) {
+  return frame != nullptr ? std::optional(*frame) : std::nullopt;
+}
+
+RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& place) const {
+  RankInCollective turn;
+  turn.rank = log.rank;
+  if (stuck_) turn.threads = log.threads;
+  const auto trouble = troubles_.find(log.rank);
+  const EnteredCollective* const entry = entry_of(log, place);
+  if (entry != nullptr || !never_entered(log, place)) {
+    turn.state = entry == nullptr || entry->is_over() ? RankTurn::finished : RankTurn::waiting;
+    turn.where = frame_at(entry != nullptr ? entry->at : nullptr);
+    turn.what = entry != nullptr ? entered_text(*entry->op, entry->bytes, *entry->dtype, *entry->device) : "";
+    if (turn.state == RankTurn::waiting && trouble != troubles_.end()) turn.what += ", then " + trouble->second.what;
+    return turn;
+  }
+  tell_absence(log, place, turn);
+  return turn;
+}
+
+// What a rank did instead.
+void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const {
+  const auto trouble = troubles_.find(log.rank);
+  const bool failed = trouble != troubles_.end() && !trouble->second.from_outside;
+  const Process* const process = process_of(log);
+  turn.state = RankTurn::never_entered;
+  if (log.last && waits_in(&*log.last) && (!failed || trouble->second.from_collective)) {
+    turn.state = RankTurn::entered_other;
+    turn.where = frame_at(log.last->at);
+    turn.what = "was in " + collective_name(*log.last->op);
+    if (log.last->sequence != 0) turn.what += " " + std::to_string(log.last->sequence);
+    if (log.last_group != place.group) turn.what += " of group " + log.last_group->name;
+    if (failed) turn.what += ", then " + trouble->second.what;
+  } else if (failed) {
+    turn.state = RankTurn::gone;
+    turn.where = trouble->second.where;
+    turn.what = trouble->second.what;
+  } else if (process != nullptr && process->close != trace::CloseMark::open) {
+    turn.state = RankTurn::gone;
+    turn.what = "had ended";
+  } else if (const Frame* const there = place_in(turn.threads)) {
+    turn.where = *there;
+    turn.what = "was here when the others had waited for too long";
+  } else if (process != nullptr) {
+    turn.where = last_place_of(*process);
+    turn.what = last_operator_text(*process);
+  }
+}
+
+CollectiveStory Stories::tell(const CollectivePlace& place) const {
+  CollectiveStory story;
+  story.group = place.group->name;
+  story.group_ranks = place.group->ranks;
+  story.sequence = place.number;
+  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
+  if (story.group_ranks.empty()) {
+    for (const RankLog* const log : members) story.group_ranks.push_back(log->rank);
+  }
+  const EnteredCollective* told = nullptr;
+  for (const RankLog* const log : members) {
+    const EnteredCollective* const entry = entry_of(*log, place);
+    if (told == nullptr || (waits_in(entry) && !waits_in(told))) told = entry != nullptr ? entry : told;
+    story.per_rank.push_back(turn_of(*log, place));
+  }
+  if (told == nullptr) return story;
+  story.name = collective_name(*told->op);
+  story.dtype = *told->dtype;
+  story.bytes = std::max(told->bytes, told->other_bytes);
+  story.device = *told->device;
+  return story;
+}
+
+}  // namespace devsan::report

@@ -1,0 +1,73 @@
+// What happened in collectives of a run: where each rank was, and what that makes of hangs, mismatches and long waits.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/findings/collective_logs.h"
+#include "report/findings/rank_troubles.h"
+#include "report/model/finding.h"
+
+namespace devsan::report {
+
+// What a rank has of it; null where it has not entered it, or that is no longer known.
+const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place);
+bool never_entered(const RankLog& log, const CollectivePlace& place);
+// Whether a rank has to do with the rest of its group in it.
+bool waits_in(const EnteredCollective* entry);
+// Where torch did not say who is in the group, those are that have been in it.
+bool is_member(const GroupKey& group, const RankLog& log);
+// The members that have traces.
+std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs);
+
+// Where the main thread was; null where that is not known.
+const Frame* place_in(const std::vector<ThreadStack>& threads);
+std::optional<Frame> frame_at(const Frame* frame);
+
+// A finding about the rank.
+Finding finding_about(Kind kind, const RankLog& log, CollectiveStory story);
+void stand_at(Finding& finding, const std::optional<Frame>& where);
+
+// Of one run.
+class Stories {
+ public:
+  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,
+          const std::map<int, RankTrouble>& troubles);
+
+  bool in_trouble() const { return !troubles_.empty() || stuck_; }
+  bool ended_by_others_alone() const { return first_ == nullptr; }
+  const std::pair<const int, RankTrouble>* first() const { return first_; }
+
+  CollectiveStory tell(const CollectivePlace& place) const;
+  std::vector<CollectivePlace> hangs() const;
+  std::vector<CollectivePlace> mismatches() const;
+  Finding hang_finding(const CollectivePlace& place) const;
+  Finding mismatch_finding(const CollectivePlace& place) const;
+  std::vector<CollectivePlace> slow_waits() const;
+  Finding slow_finding(const CollectivePlace& place) const;
+  // What the others were in with a rank that failed; none where they were in nothing.
+  std::optional<CollectivePlace> waiting_for(int rank) const;
+
+ private:
+  const Process* process_of(const RankLog& log) const;
+  RankInCollective turn_of(const RankLog& log, const CollectivePlace& place) const;
+  void tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const;
+  std::optional<CollectivePlace> hang_in(const GroupKey& group) const;
+  bool is_explained(const CollectivePlace& place) const;
+  bool waits_elsewhere(const CollectivePlace& place) const;
+  std::int64_t waited_ns(const CollectivePlace& place) const;
+  std::int64_t entered_ns(const RankLog& log, const EnteredCollective& entry) const;
+  void tell_slow(const CollectivePlace& place, CollectiveStory& story) const;
+
+  const std::vector<Process>& processes_;
+  const CollectiveLogs& logs_;
+  const std::map<int, RankTrouble>& troubles_;
+  const std::pair<const int, RankTrouble>* const first_;
+  const std::map<std::string, std::int64_t> offsets_ = logs_.clock_offsets();
+  bool stuck_ = false;  // a collective took longer than `--hang-after`
+};
+
+}  // namespace devsan::report

@@ -1,0 +1,93 @@
+// Waits that were too long, and ended by themselves: a rank came late, or the collective itself took long.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "report/findings/collective_stories.h"
+#include "report/model/merge.h"
+#include "report/text/words.h"
+
+namespace devsan::report {
+namespace {
+
+// The least that `--hang-after` may be.
+constexpr std::int64_t kLeastPatience = 1'000'000'000;
+
+}  // namespace
+
+// Those that took longer than `--hang-after` on a rank, and then ended.
+std::vector<CollectivePlace> Stories::slow_waits() const {
+  std::set<CollectivePlace> places;
+  for (const auto& [rank, log] : logs_.ranks()) {
+    const EnteredCollective* const entry = log.stuck_at ? entry_of(log, *log.stuck_at) : nullptr;
+    if (entry == nullptr || !entry->is_over() || entry->finished_ns < log.stuck_ns) continue;
+    const std::vector<const RankLog*> members = members_of(*log.stuck_at->group, logs_);
+    if (std::ranges::any_of(members, [&](const RankLog* one) { return waits_in(entry_of(*one, *log.stuck_at)); })) {
+      continue;
+    }
+    // Who was asked where it is may have been in one of its own, for a moment.
+    if (log.stuck_ns - entry->entered_ns >= kLeastPatience) places.insert(*log.stuck_at);
+  }
+  return {places.begin(), places.end()};
+}
+
+// By the clock of the lowest rank's host.
+std::int64_t Stories::entered_ns(const RankLog& log, const EnteredCollective& entry) const {
+  const auto offset = offsets_.find(log.host);
+  return entry.entered_ns + (offset == offsets_.end() ? 0 : offset->second);
+}
+
+// Who had entered it when a rank's patience ended waited; who came later was waited for.
+void Stories::tell_slow(const CollectivePlace& place, CollectiveStory& story) const {
+  std::int64_t noticed = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = noticed;
+  for (const RankLog* const log : members_of(*place.group, logs_)) {
+    const EnteredCollective* const entry = entry_of(*log, place);
+    if (entry == nullptr) continue;
+    const std::int64_t entered = entered_ns(*log, *entry);
+    first = std::min(first, entered);
+    if (log->stuck_at == place) noticed = std::min(noticed, log->stuck_ns + entered - entry->entered_ns);
+  }
+  for (RankInCollective& turn : story.per_rank) {
+    const RankLog& log = logs_.ranks().at(turn.rank);
+    turn.threads = log.threads;
+    const EnteredCollective* const entry = entry_of(log, place);
+    if (entry == nullptr) continue;
+    const std::int64_t entered = entered_ns(log, *entry);
+    if (entered < noticed) {
+      turn.state = RankTurn::waiting;
+      story.waited_ns = std::max(story.waited_ns, entry->finished_ns - entry->entered_ns);
+      continue;
+    }
+    turn.state = RankTurn::late;
+    turn.what = "entered it " + seconds_text(entered - first) + " after the first";
+    if (const Frame* const there = place_in(log.threads)) {
+      turn.where = *there;
+      turn.what += ", and was here meanwhile";
+    }
+  }
+}
+
+Finding Stories::slow_finding(const CollectivePlace& place) const {
+  CollectiveStory story = tell(place);
+  tell_slow(place, story);
+  std::vector<int> late;
+  std::vector<int> waiting;
+  for (const RankInCollective& turn : story.per_rank) {
+    if (turn.state == RankTurn::late) late.push_back(turn.rank);
+    if (turn.state == RankTurn::waiting) waiting.push_back(turn.rank);
+  }
+  const int about = late.empty() ? waiting.front() : late.front();
+  const RankLog& log = logs_.ranks().at(about);
+  Finding finding = finding_about(Kind::collective_slow, log, std::move(story));
+  finding.ranks = late.empty() ? std::move(waiting) : std::move(late);
+  stand_at(finding, std::ranges::find(finding.collective->per_rank, about, &RankInCollective::rank)->where);
+  const EnteredCollective& entry = *entry_of(log, place);
+  finding.op = *entry.op;
+  finding.step = entry.step;
+  finding.time_ns = entry.entered_ns;
+  finding.id = identity_of(finding);
+  return finding;
+}
+
+}  // namespace devsan::report
