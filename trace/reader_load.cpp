@@ -163,7 +163,8 @@ std::variant<TraceFile, Damage> TraceFile::Loader::load(const std::filesystem::p
   for (const SectionRule& rule : kSections) {
     const std::size_t index = static_cast<std::size_t>(rule.kind) - 1;
     file_.sections_[index] = read_section(fd.get(), sections[index], used_bytes(header, rule));
-    read_at(fd.get(), header_bytes, 0);  // as it is by now, when the process still runs
+    // As it is by now, where the process still runs.
+    if (header.close_mark == CloseMark::open) read_at(fd.get(), header_bytes, 0);
   }
   header.sections = sections;
   if (header.rank >= 0) file_.rank_ = header.rank;

@@ -12,7 +12,7 @@ import pytest
 from harness import ROOT, Runner, need_simulated_devices, view
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from rank_files import make_rank_files  # noqa: E402
+from rank_files import Template, make_rank_files  # noqa: E402
 
 # The group of the upper half of the ranks is offloaded.
 TRAINING = """
@@ -157,6 +157,28 @@ def test_a_thousand_files_give_the_findings_of_few_and_bounded_memory(devsan, fo
     few = {one["id"] for one in view(devsan, four)["findings"] if one["kind"] != "abnormal-exit"}
     assert {one["id"] for one in report["findings"]} == few
     assert max(len(thread["last"]) for one in report["run"]["processes"] for thread in one["threads"]) == 4
+
+
+def bytes_read_by(command):
+    """What a process reads from files, by the kernel's count for this process and the children that it has waited for."""
+    def count():
+        [line] = [one for one in open("/proc/self/io").read().splitlines() if one.startswith("rchar:")]
+        return int(line.split()[1])
+
+    before = count()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return count() - before
+
+
+def test_of_a_trace_only_what_it_holds_is_read(devsan, four, tmp_path):
+    few, many = tmp_path / "few", tmp_path / "many"
+    make_rank_files(four, few, 24)
+    make_rank_files(four, many, 184)
+    read = (bytes_read_by([devsan, "view", many]) - bytes_read_by([devsan, "view", few])) / 160
+    held = sum(len(part) for file in few.iterdir() for _, part, _ in Template(file).parts) / 24
+    # Beside it the header, which tells the run and then the rest, and of each of six sections a page that must be empty.
+    assert held < read < held + (2 + 6) * 4096 + 1024
+    assert read < next(few.iterdir()).stat().st_size / 20
 
 
 def test_order_of_files_and_threads_does_not_matter(devsan, four, tmp_path):
