@@ -176,7 +176,9 @@ void CollectiveLogs::add_long_waits(const trace::TraceFile& trace,
   entries.insert(entries.end(), trace.collectives().last.begin(), trace.collectives().last.end());
   std::map<const GroupKey*, const trace::CollectiveEntry*> next;
   const auto keep = [&](const GroupKey* group, const trace::CollectiveEntry& entry) {
-    log.groups[group].by_number.try_emplace(entry.facts.sequence, entered(trace, entry));
+    GroupLog& of_group = log.groups[group];
+    of_group.by_number.try_emplace(entry.facts.sequence, entered(trace, entry));
+    of_group.entered = std::max(of_group.entered, entry.facts.sequence);
   };
   for (const trace::CollectiveEntry& entry : entries) {
     const auto group = groups.find(entry.facts.group);

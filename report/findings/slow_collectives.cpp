@@ -13,20 +13,30 @@ namespace {
 // The least that `--hang-after` may be.
 constexpr std::int64_t kLeastPatience = 1'000'000'000;
 
+// Times of a damaged trace may be any numbers.
+std::int64_t between(std::int64_t earlier, std::int64_t later) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(later) - static_cast<std::uint64_t>(earlier));
+}
+
+std::int64_t after(std::int64_t time, std::int64_t more) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(time) + static_cast<std::uint64_t>(more));
+}
+
 }  // namespace
 
 // Those that took longer than `--hang-after` on a rank, and then ended.
 std::vector<CollectivePlace> Stories::slow_waits() const {
   std::set<CollectivePlace> places;
   for (const auto& [rank, log] : logs_.ranks()) {
-    const EnteredCollective* const entry = log.stuck_at ? entry_of(log, *log.stuck_at) : nullptr;
+    if (!log.stuck_at || !is_member(*log.stuck_at->group, log)) continue;
+    const EnteredCollective* const entry = entry_of(log, *log.stuck_at);
     if (entry == nullptr || !entry->is_over() || entry->finished_ns < log.stuck_ns) continue;
     const std::vector<const RankLog*> members = members_of(*log.stuck_at->group, logs_);
     if (std::ranges::any_of(members, [&](const RankLog* one) { return waits_in(entry_of(*one, *log.stuck_at)); })) {
       continue;
     }
     // Who was asked where it is may have been in one of its own, for a moment.
-    if (log.stuck_ns - entry->entered_ns >= kLeastPatience) places.insert(*log.stuck_at);
+    if (between(entry->entered_ns, log.stuck_ns) >= kLeastPatience) places.insert(*log.stuck_at);
   }
   return {places.begin(), places.end()};
 }
@@ -34,7 +44,7 @@ std::vector<CollectivePlace> Stories::slow_waits() const {
 // By the clock of the lowest rank's host.
 std::int64_t Stories::entered_ns(const RankLog& log, const EnteredCollective& entry) const {
   const auto offset = offsets_.find(log.host);
-  return entry.entered_ns + (offset == offsets_.end() ? 0 : offset->second);
+  return after(entry.entered_ns, offset == offsets_.end() ? 0 : offset->second);
 }
 
 // Who had entered it when a rank's patience ended waited; who came later was waited for.
@@ -46,7 +56,7 @@ void Stories::tell_slow(const CollectivePlace& place, CollectiveStory& story) co
     if (entry == nullptr) continue;
     const std::int64_t entered = entered_ns(*log, *entry);
     first = std::min(first, entered);
-    if (log->stuck_at == place) noticed = std::min(noticed, log->stuck_ns + entered - entry->entered_ns);
+    if (log->stuck_at == place) noticed = std::min(noticed, after(log->stuck_ns, between(entry->entered_ns, entered)));
   }
   for (RankInCollective& turn : story.per_rank) {
     const RankLog& log = logs_.ranks().at(turn.rank);
@@ -56,11 +66,11 @@ void Stories::tell_slow(const CollectivePlace& place, CollectiveStory& story) co
     const std::int64_t entered = entered_ns(log, *entry);
     if (entered < noticed) {
       turn.state = RankTurn::waiting;
-      story.waited_ns = std::max(story.waited_ns, entry->finished_ns - entry->entered_ns);
+      story.waited_ns = std::max(story.waited_ns, between(entry->entered_ns, entry->finished_ns));
       continue;
     }
     turn.state = RankTurn::late;
-    turn.what = "entered it " + seconds_text(entered - first) + " after the first";
+    turn.what = "entered it " + seconds_text(between(first, entered)) + " after the first";
     if (const Frame* const there = place_in(log.threads)) {
       turn.where = *there;
       turn.what += ", and was here meanwhile";

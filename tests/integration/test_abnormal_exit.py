@@ -94,7 +94,7 @@ thread = Thread()
     ("os.abort()", False),  # before the program's end
     ("os.kill(os.getpid(), signal.SIGKILL)", False),
 ])
-def test_an_abort_behind_the_programs_end_with_groups_left_names_the_call_that_is_missing(run_python, devsan, end, hinted):
+def test_an_abort_behind_the_programs_end_names_the_call_that_groups_miss(run_python, devsan, end, hinted):
     run = run_python(program(ABORTS_AT_THE_END + end))
     [finding] = abnormal(run)
     assert finding["ending"]["signal"] == ("SIGKILL" if "SIGKILL" in end else "SIGABRT")

@@ -181,7 +181,8 @@ def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, 
     assert [frame["function"] for frame in by_rank[1]["threads"][0]["stack"]
             if frame["file"] == str(program)] == ["busy", "<module>"]
     assert slow["collective"]["waited_ns"] >= 1_000_000_000
-    jsonschema.validate(view(devsan, tmp_path / "out"), json.loads((ROOT / "report/render/report.schema.json").read_text()))
+    schema = json.loads((ROOT / "report/render/report.schema.json").read_text())
+    jsonschema.validate(view(devsan, tmp_path / "out"), schema)
     for words in ((), ("--markdown",)):
         shown = subprocess.run([devsan, "view", tmp_path / "out", "--notes", *words], capture_output=True, text=True,
                                check=True).stdout

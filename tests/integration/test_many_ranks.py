@@ -160,7 +160,7 @@ def test_a_thousand_files_give_the_findings_of_few_and_bounded_memory(devsan, fo
 
 
 def bytes_read_by(command):
-    """What a process reads from files, by the kernel's count for this process and the children that it has waited for."""
+    """What a process reads from files, by the kernel's count for this one and the children that it has waited for."""
     def count():
         [line] = [one for one in open("/proc/self/io").read().splitlines() if one.startswith("rchar:")]
         return int(line.split()[1])
@@ -176,7 +176,7 @@ def test_of_a_trace_only_what_it_holds_is_read(devsan, four, tmp_path):
     make_rank_files(four, many, 184)
     read = (bytes_read_by([devsan, "view", many]) - bytes_read_by([devsan, "view", few])) / 160
     held = sum(len(part) for file in few.iterdir() for _, part, _ in Template(file).parts) / 24
-    # Beside it the header, which tells the run and then the rest, and of each of six sections a page that must be empty.
+    # Beside it the header, for the run and then for the rest, and of each of six sections a page that must be empty.
     assert held < read < held + (2 + 6) * 4096 + 1024
     assert read < next(few.iterdir()).stat().st_size / 20
 
@@ -200,8 +200,8 @@ def test_damaged_files_among_many_are_told_and_the_others_are_read(devsan, four,
     assert len(report["run"]["processes"]) == 39
 
 
-# Ranks whose table a line takes off their GPU, for one of whom the settings of an optimizer like DeepSpeed's say so; the
-# history of what fails has the same lines on all ranks.
+# Some ranks keep a table, and what an optimizer with DeepSpeed's settings keeps, on the CPU. The history of what fails
+# has the same lines on all ranks.
 OFFLOADED = """
     import atexit, os, pathlib, time
     out = pathlib.Path(__file__).with_suffix("")
@@ -315,7 +315,8 @@ def test_a_group_that_these_ranks_alone_are_in_is_told(offloaded):
 
 def test_every_format_tells_what_differs(offloaded):
     line = "device of `model.optimizer.fp32_partitioned_groups_flat[0]` and 1 more: cpu here, cuda:0 there"
-    assert line in offloaded.shown() and "setting `model.optimizer.offload_optimizer`: 1 here, 0 there" in offloaded.shown()
+    assert line in offloaded.shown()
+    assert "setting `model.optimizer.offload_optimizer`: 1 here, 0 there" in offloaded.shown()
     assert "fp32_partitioned_groups_flat" in offloaded.written("--markdown", "report.md")
     [run] = json.loads(offloaded.written("--sarif", "report.sarif"))["runs"]
     [result] = [one for one in run["results"] if one["ruleId"] == "device-mismatch"]
@@ -339,7 +340,7 @@ def test_ranks_that_ended_in_the_step_of_a_finding_are_not_told_as_sound(torchru
     assert differences(finding)["setting `model.optimizer.offload_optimizer`"] == ("1", "0")
 
 
-# One refusal on all ranks, so that all have recorded what the functions around it know, and one more on the last of four.
+# One refusal on all ranks, so that all record what the functions around it know, and one more on the last of four.
 CONFIGURED = """
     import os, torch
     rank = int(os.environ["RANK"])
