@@ -18,7 +18,7 @@ namespace devsan::trace {
 
 inline constexpr std::array<char, 8> kMagic = {'D', 'E', 'V', 'S', 'A', 'N', '\r', '\n'};
 inline constexpr std::uint16_t kMajorVersion = 1;
-inline constexpr std::uint16_t kMinorVersion = 3;
+inline constexpr std::uint16_t kMinorVersion = 4;
 
 // Index of an entry in its section. 0 always means "none": the first entry of each section is left empty.
 enum class StringId : std::uint32_t { none = 0 };    // byte offset of a length-prefixed string in the string section

@@ -214,4 +214,46 @@ struct LiveMemoryPayload {
 };
 static_assert(sizeof(LiveMemoryPayload) == 40);
 
+// ---- what was there when most was in use
+
+enum class PeakMoment : std::uint8_t { none = 0, backward_begins = 1, backward_ended = 2 };
+
+struct LiveKindSum {
+  std::uint64_t bytes;
+  std::uint64_t count;
+};
+
+inline constexpr std::size_t kLiveKindSums = 8;
+inline constexpr std::size_t kPeakRows = 96;
+
+// What one device, or the host, held at one moment.
+struct LiveAtPeak {
+  std::int64_t time_ns;
+  std::uint64_t allocated;  // in tensors, as PyTorch's allocator counts; 0 in this and the next: it was not asked
+  std::uint64_t reserved;   // taken from the device
+  std::uint64_t listed;     // bytes of the storages that `kinds` are the sums of
+  std::uint32_t step;
+  std::uint16_t rows;
+  PeakMoment moment;
+  std::uint8_t reserved_bytes;
+  std::array<LiveKindSum, kLiveKindSums> kinds;  // by LiveKind
+  std::array<LiveMemoryRow, kPeakRows> lines;    // the largest, in that order; no module is told
+};
+static_assert(sizeof(LiveAtPeak) == 24 * kPeakRows + 168);
+
+// One for each device, and one for the host. All but the last word changes in place. One look is written while the
+// other is the one that counts.
+struct PeakMemoryPayload {
+  std::uint64_t peak;        // the most that the allocator has ever had in tensors; 0: it was not asked
+  std::uint32_t peak_step;   // in which that was seen first
+  std::uint8_t current;      // 0 neither, 1 or 2: which look counts; stored last
+  std::uint8_t in_backward;  // 1: it was reached between the begin and the end of a backward of that step
+  std::uint16_t reserved_in_place;
+  std::array<LiveAtPeak, 2> looks;
+  DeviceSlot device;  // that of the host is "cpu"
+  std::uint8_t reserved[7];
+};
+static_assert(sizeof(PeakMemoryPayload) == 2 * sizeof(LiveAtPeak) + 24);
+inline constexpr std::size_t kPeakMemoryMutableBytes = offsetof(PeakMemoryPayload, device);
+
 }  // namespace devsan::trace

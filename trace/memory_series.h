@@ -21,6 +21,9 @@ inline std::uint64_t height_of(const MemorySample& sample) noexcept {
 inline std::uint64_t height_of(const StepTime& step) noexcept {
   return step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns + step.rest_ns;
 }
+inline std::uint64_t height_of(const DataWait& wait) noexcept {
+  return wait.step_ns;
+}
 
 // A sample without its number is not there.
 template <class Sample>
@@ -38,7 +41,8 @@ inline bool keeps_next(const Series& series) noexcept {
   return series.offered % (series.stride != 0 ? series.stride : 1) == 0;
 }
 
-// `Series` is a MemorySeriesPayload, a SiteMemoryPayload or a StepSeriesPayload. `sample.number` is set here.
+// `Series` is a MemorySeriesPayload, a SiteMemoryPayload, a StepSeriesPayload or a DataWaitsPayload. `sample.number` is
+// set here.
 template <class Series>
 inline void add_sample(Series* series, typename decltype(Series::samples)::value_type sample) noexcept {
   constexpr std::size_t kRoom = std::tuple_size_v<decltype(Series::samples)>;
@@ -70,6 +74,14 @@ inline void clear_samples(Series* series) noexcept {
   atom(series->latest.number).store(0, std::memory_order_release);
   atom(series->peak.number).store(0, std::memory_order_release);
   for (auto& sample : series->samples) atom(sample.number).store(0, std::memory_order_release);
+}
+
+// Makes a look the one that counts. A process killed at any instruction leaves a whole one.
+inline void store_look(PeakMemoryPayload* peak, const LiveAtPeak& look) noexcept {
+  if (peak == nullptr) return;
+  const std::uint8_t other = peak->current == 1 ? 2 : 1;
+  peak->looks[other - 1U] = look;
+  atom(peak->current).store(other, std::memory_order_release);
 }
 
 }  // namespace devsan::trace

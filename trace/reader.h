@@ -105,6 +105,28 @@ struct StepSeries {
   std::optional<StepTime> current;  // that had not ended, as far as it had come
 };
 
+// How long iterations waited for a loader of data.
+struct DataWaits {
+  bool known = false;           // the process could see such waits
+  std::vector<DataWait> steps;  // of those iterations that StepSeries has
+};
+
+// What a device, or the host, held when most was in use.
+struct PeakMemory {
+  DeviceSlot device = DeviceSlot::none;
+  std::uint64_t peak = 0;
+  std::uint32_t peak_step = 0;
+  bool in_backward = false;
+  std::int64_t time_ns = 0;  // of the look, as all below
+  std::uint64_t allocated = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t listed = 0;
+  std::uint32_t step = 0;
+  PeakMoment moment = PeakMoment::none;
+  std::array<LiveKindSum, kLiveKindSums> kinds{};
+  std::vector<LiveMemoryRow> rows;
+};
+
 struct LiveMemory {
   LiveMemoryPayload fixed{};
   std::vector<LiveMemoryRow> rows;
@@ -208,6 +230,8 @@ class TraceFile {
   const LastCalls& last_calls() const { return last_calls_; }
   const std::vector<MemorySeries>& memory_series() const { return memory_series_; }
   const StepSeries& step_series() const { return step_series_; }
+  const DataWaits& data_waits() const { return data_waits_; }
+  const std::vector<PeakMemory>& peak_memory() const { return peak_memory_; }
   const std::vector<SiteMemory>& site_memory() const { return site_memory_; }
   const std::vector<LiveMemory>& live_memory() const { return live_memory_; }
   const Collectives& collectives() const { return collectives_; }
@@ -257,6 +281,8 @@ class TraceFile {
   LastCalls last_calls_;
   std::vector<MemorySeries> memory_series_;
   StepSeries step_series_;
+  DataWaits data_waits_;
+  std::vector<PeakMemory> peak_memory_;
   std::vector<SiteMemory> site_memory_;
   std::vector<LiveMemory> live_memory_;
   Collectives collectives_;

@@ -75,6 +75,10 @@ bool known(LiveKind kind) {
   return false;
 }
 
+void make_sound(LiveMemoryRow& row) {
+  if (!known(row.kind)) row.kind = LiveKind::other;  // of a later version
+}
+
 // Those that are there, oldest first. While a full record is thinned out a sample may stand at two places; its number
 // tells.
 template <class Series>
@@ -153,6 +157,41 @@ bool TraceFile::Loader::take_step_series(std::span<const std::byte> payload) {
   return true;
 }
 
+bool TraceFile::Loader::take_data_waits(std::span<const std::byte> payload) {
+  DataWaitsPayload told;
+  if (!copy_whole(payload, told)) return false;
+  DataWaits& waits = file_.data_waits_;
+  waits.known = true;
+  waits.steps = samples_of(told);
+  if (told.peak.number != 0) waits.steps.push_back(told.peak);
+  if (told.current.number != 0) waits.steps.push_back(told.current);
+  return true;
+}
+
+bool TraceFile::Loader::take_peak_memory(std::span<const std::byte> payload) {
+  PeakMemoryPayload told;
+  if (!copy_whole(payload, told)) return false;
+  if (told.current != 1 && told.current != 2) return true;  // nothing was looked at
+  const LiveAtPeak& look = told.looks[told.current - 1U];
+  PeakMemory read;
+  read.device = told.device;
+  read.peak = told.peak;
+  read.peak_step = told.peak_step;
+  read.in_backward = told.in_backward == 1;
+  read.time_ns = look.time_ns;
+  read.allocated = look.allocated;
+  read.reserved = look.reserved;
+  read.listed = look.listed;
+  read.step = look.step;
+  read.moment = look.moment <= PeakMoment::backward_ended ? look.moment : PeakMoment::none;
+  read.kinds = look.kinds;
+  const auto rows = std::min<std::size_t>(look.rows, kPeakRows);
+  read.rows.assign(look.lines.begin(), look.lines.begin() + static_cast<std::ptrdiff_t>(rows));
+  std::ranges::for_each(read.rows, make_sound);
+  file_.peak_memory_.push_back(std::move(read));
+  return true;
+}
+
 bool TraceFile::Loader::take_site_memory(std::span<const std::byte> payload) {
   SiteMemoryPayload told;
   if (!copy_whole(payload, told)) return false;
@@ -170,9 +209,7 @@ bool TraceFile::Loader::take_live_memory(std::span<const std::byte> payload) {
   if (rest.size() != live.fixed.rows * sizeof(LiveMemoryRow)) return false;
   live.rows.resize(live.fixed.rows);
   if (!rest.empty()) std::memcpy(live.rows.data(), rest.data(), rest.size());
-  for (LiveMemoryRow& row : live.rows) {
-    if (!known(row.kind)) row.kind = LiveKind::other;  // of a later version
-  }
+  std::ranges::for_each(live.rows, make_sound);
   file_.live_memory_.push_back(std::move(live));
   return true;
 }

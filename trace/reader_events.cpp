@@ -199,6 +199,10 @@ bool TraceFile::Loader::take_record(RecordKind kind, std::span<const std::byte> 
       return take_memory_series(payload);
     case RecordKind::StepSeries:
       return take_step_series(payload);
+    case RecordKind::DataWaits:
+      return take_data_waits(payload);
+    case RecordKind::PeakMemory:
+      return take_peak_memory(payload);
     case RecordKind::SiteMemory:
       return take_site_memory(payload);
     case RecordKind::LiveMemory:

@@ -40,6 +40,8 @@ class TraceFile::Loader {
   bool take_call_ring(std::span<const std::byte> payload);
   bool take_memory_series(std::span<const std::byte> payload);
   bool take_step_series(std::span<const std::byte> payload);
+  bool take_data_waits(std::span<const std::byte> payload);
+  bool take_peak_memory(std::span<const std::byte> payload);
   bool take_site_memory(std::span<const std::byte> payload);
   bool take_live_memory(std::span<const std::byte> payload);
   bool take_collective_ring(std::span<const std::byte> payload);

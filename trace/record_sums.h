@@ -29,6 +29,10 @@ constexpr std::size_t bytes_without_sum(RecordKind kind) {
       return kMemorySeriesMutableBytes;
     case RecordKind::StepSeries:
       return kStepSeriesMutableBytes;
+    case RecordKind::DataWaits:
+      return kDataWaitsMutableBytes;
+    case RecordKind::PeakMemory:
+      return kPeakMemoryMutableBytes;
     case RecordKind::SiteMemory:
       return kSiteMemoryMutableBytes;
     default:

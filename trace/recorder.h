@@ -141,6 +141,8 @@ class Recorder {
   CollectiveRingPayload* add_collective_ring() noexcept;  // changed by trace/collective_ring.h
   MemorySeriesPayload* add_memory_series(SeriesKind kind, DeviceSlot device, SeriesClock clock) noexcept;
   StepSeriesPayload* add_step_series() noexcept;
+  DataWaitsPayload* add_data_waits() noexcept;
+  PeakMemoryPayload* add_peak_memory(DeviceSlot device) noexcept;
   SiteMemoryPayload* add_site_memory(SiteId site, OperatorId op, DeviceSlot device, SeriesClock clock) noexcept;
   static void set_holder(SiteMemoryPayload* series, StringId holder, std::uint32_t flags,
                          SiteId made_at = SiteId::none) noexcept;

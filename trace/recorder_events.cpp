@@ -284,6 +284,16 @@ StepSeriesPayload* Recorder::add_step_series() noexcept {
                                          [](StepSeriesPayload& series) { series.sample_count = kStepSamples; });
 }
 
+DataWaitsPayload* Recorder::add_data_waits() noexcept {
+  return add_in_place<DataWaitsPayload>(RecordKind::DataWaits, kDataWaitsMutableBytes,
+                                        [](DataWaitsPayload& waits) { waits.sample_count = kStepSamples; });
+}
+
+PeakMemoryPayload* Recorder::add_peak_memory(DeviceSlot device) noexcept {
+  return add_in_place<PeakMemoryPayload>(RecordKind::PeakMemory, kPeakMemoryMutableBytes,
+                                         [&](PeakMemoryPayload& peak) { peak.device = device; });
+}
+
 SiteMemoryPayload* Recorder::add_site_memory(SiteId site, OperatorId op, DeviceSlot device,
                                              SeriesClock clock) noexcept {
   SiteMemoryPayload fixed{};

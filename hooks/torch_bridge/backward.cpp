@@ -15,6 +15,7 @@
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/holder_search.h"
 #include "hooks/inprocess/events/operator_table.h"
+#include "hooks/inprocess/events/peak_memory.h"
 #include "hooks/inprocess/events/placements.h"
 #include "hooks/inprocess/events/silence.h"
 #include "hooks/inprocess/events/step_times.h"
@@ -214,6 +215,10 @@ const void* python_after_engine(ThreadState& state, const void* caller) noexcept
   if (const void* thread = python_after_engine(state, caller)) look_at_placements(thread);
 }
 
+[[gnu::cold, gnu::noinline]] void look_at_peak(ThreadState& state, const void* caller) noexcept {
+  look_at_peak_after_backward(python_after_engine(state, caller), state.backward_site.id);
+}
+
 std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const void* inputs, bool keep_graph,
                                         bool create_graph, bool accumulate_grad, const void* outputs) {
   const BackwardInProgress scope;
@@ -228,9 +233,13 @@ std::vector<at::Tensor> execute_wrapper(void* engine, const void* roots, const v
         explain_failure(state, caller);
     }
   } unwinding{scope.state, __builtin_return_address(0)};
+  const bool outermost = scope.is_outermost();
+  if (outermost) look_at_peak_before_backward();
   std::vector<at::Tensor> gradients =
       engine_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   unwinding.left = true;
+  if (outermost && peak_is_watched()) [[unlikely]]
+    look_at_peak(scope.state, unwinding.caller);
   if (holders_are_wanted()) [[unlikely]]
     search_holders(scope.state, unwinding.caller);
   if (placements_are_due()) [[unlikely]]

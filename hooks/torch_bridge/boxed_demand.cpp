@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/data_waits.h"
 #include "hooks/inprocess/events/failure_notes.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/interpreter/python_library.h"
@@ -76,7 +77,13 @@ bool concerns_tensors(const c10::Type& type) noexcept {
 }
 
 void* to_ivalue_wrapper(void* result, void* object, const c10::TypePtr& type, std::uint64_t length) {
-  if (concerns_tensors(*type)) demand();
+  if (type->kind() == c10::TypeKind::StringType) {
+    note_text_argument(object);
+  } else if (type->kind() == c10::TypeKind::ClassType) {
+    note_object_argument();
+  } else if (concerns_tensors(*type)) {
+    demand();
+  }
   return real_to_ivalue.get()(result, object, type, length);
 }
 void interpret_wrapper(void* state, void* stack) {

@@ -16,11 +16,9 @@
 #include "hooks/inprocess/bridge/live_storages.h"
 #include "hooks/inprocess/bridge/memory_samples.h"
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/live_owners.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/provenance/device_slots.h"
-#include "hooks/inprocess/provenance/stack.h"
-#include "hooks/inprocess/snapshot/object_search.h"
-#include "hooks/inprocess/snapshot/optimizer_state.h"
 #include "hooks/torch_bridge/tensor_fields.h"
 
 namespace devsan::hooks {
@@ -30,8 +28,6 @@ namespace {
 using trace::LiveKind;
 
 constexpr std::size_t kMaxRows = 192;
-constexpr std::size_t kShownRows = 24;  // whose source is kept
-constexpr int kModuleLevels = 2;
 
 // "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has …": cuda:1. The host's allocator has no such words.
 c10::Device device_named_in(std::string_view message) noexcept {
@@ -45,90 +41,32 @@ c10::Device device_named_in(std::string_view message) noexcept {
   return c10::Device(type, static_cast<c10::DeviceIndex>(index));
 }
 
-// "encoder.layers" of "encoder.layers.3.weight".
-std::string module_of(const std::string& parameter) {
-  std::size_t end = parameter.rfind('.');
-  if (end == parameter.npos) return {};
-  std::size_t at = 0;
-  for (int level = 0; level < kModuleLevels && at < end; ++level) at = std::min(end, parameter.find('.', at + 1));
-  return parameter.substr(0, at);
-}
-
-struct Owner {
-  LiveKind kind = LiveKind::other;
-  std::string module;
-};
-
-// What the storages of tensors that Python objects hold are to the program.
-class Owners final : public TensorObserver {
+// What the storages of one moment are to the program.
+class Owners {
  public:
   // `thread`: the calling one's PyThreadState. `backward`: where a backward was called that has failed, if that is what
   // lacked memory.
   void look(const void* thread, std::optional<trace::SiteId> backward) {
-    search_.run_threads(thread);
-    for (const Seen& seen : seen_) take(seen);
-    complete_ = search_.complete() && c10::GradMode::is_enabled();
+    objects_.look(thread);
+    all_are_known_ = objects_.complete() && c10::GradMode::is_enabled();
     backward_ = backward;
   }
 
-  void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override { seen_.push_back({place, tensor}); }
-
   // Of a storage that no object holds: an autograd graph keeps it, as far as there are graphs; or, of what was made in
   // a backward, that backward. Threads of the engine have no lines of their own.
-  Owner owner_of(const void* storage, trace::SiteId made) const {
-    const auto found = owners_.find(storage);
-    if (found != owners_.end()) return found->second;
-    if (!complete_) return {};
+  LiveOwner owner_of(const void* storage, trace::LineageId value, trace::SiteId made) const {
+    if (const LiveOwner* owner = objects_.find(storage)) {
+      return owner->kind == LiveKind::other && is_input(value, true) ? LiveOwner{LiveKind::data, {}} : *owner;
+    }
+    if (!all_are_known_) return {LiveKind::unknown, {}};
     const bool on_the_way = backward_ && (made == *backward_ || made == trace::SiteId::none);
-    return {on_the_way ? LiveKind::gradient : LiveKind::activation, {}};
+    if (on_the_way) return {LiveKind::gradient, {}};
+    return {is_input(value, false) ? LiveKind::data : LiveKind::activation, {}};
   }
 
  private:
-  struct Seen {
-    std::uint32_t place;
-    const c10::TensorImpl* tensor;
-  };
-
-  void take(const Seen& seen) {
-    const Place& place = search_.place(seen.place);
-    Owner owner;
-    if (const Holding* holding = search_.owner(place.object)) {
-      const bool parameter = holding->link.kind == LinkKind::parameter;
-      owner = {parameter ? LiveKind::parameter : LiveKind::buffer, module_of(name_in_modules(search_, place.object))};
-    } else if (const void* parameter = parameter_of_state(seen.place)) {
-      owner = {LiveKind::optimizer_state, module_of(name_in_modules(search_, parameter))};
-    } else if (seen.tensor->requires_grad() && place.link.kind != LinkKind::gradient && !is_leaf(seen.tensor)) {
-      owner.kind = LiveKind::activation;
-    }
-    set(TensorFields::storage(seen.tensor), owner);
-    const at::Tensor& gradient = seen.tensor->grad();
-    if (gradient.defined()) {
-      set(TensorFields::storage(gradient.unsafeGetTensorImpl()), {LiveKind::gradient, owner.module});
-    }
-  }
-
-  // Several tensors may share a storage: what says most of it counts, and the kinds are in that order.
-  void set(const void* storage, const Owner& owner) {
-    if (storage == nullptr) return;
-    Owner& known = owners_[storage];
-    if (known.kind == LiveKind::other || (owner.kind != LiveKind::other && owner.kind < known.kind)) known = owner;
-  }
-
-  static bool is_leaf(const c10::TensorImpl* tensor) noexcept { return !has_graph(tensor); }
-
-  // `optimizer.state[parameter]['exp_avg']`: the parameter; null for any other tensor.
-  const void* parameter_of_state(std::uint32_t index) const {
-    const Place& entry = search_.place(index);
-    const Place& of_parameter = search_.place(entry.parent);
-    const Place& state = search_.place(of_parameter.parent);
-    if (entry.link.kind != LinkKind::key || of_parameter.link.kind != LinkKind::key) return nullptr;
-    return keeps_parameter_groups(search_.place(state.parent).object) ? of_parameter.link.key : nullptr;
-  }
-
-  ObjectSearch search_{*this};
-  std::vector<Seen> seen_;
-  std::unordered_map<const void*, Owner> owners_;
-  bool complete_ = false;
+  LiveOwners objects_;
+  bool all_are_known_ = false;
   std::optional<trace::SiteId> backward_;
 };
 
@@ -144,7 +82,7 @@ class Snapshot final : public LiveStorageVisitor {
     const trace::LineageNode made = runtime.recorder->lineage(node);
     if (made.device != device_ || bytes == 0) return;
     try {
-      live_.push_back({storage, made.site, made.op, bytes});
+      live_.push_back({storage, node, made.site, made.op, bytes});
     } catch (const std::bad_alloc&) {  // it is short of memory, after all
     }
   }
@@ -152,7 +90,7 @@ class Snapshot final : public LiveStorageVisitor {
   // The largest first.
   std::vector<trace::LiveMemoryRow> rows(const Owners& owners) const {
     std::unordered_map<std::string, trace::LiveMemoryRow> rows;
-    for (const Live& live : live_) add_to(rows, live, owners.owner_of(live.storage, live.site));
+    for (const Live& live : live_) add_to(rows, live, owners.owner_of(live.storage, live.value, live.site));
     std::vector<trace::LiveMemoryRow> sorted;
     for (const auto& [key, row] : rows) sorted.push_back(row);
     std::ranges::sort(sorted, std::greater<>(), &trace::LiveMemoryRow::bytes);
@@ -162,13 +100,14 @@ class Snapshot final : public LiveStorageVisitor {
  private:
   struct Live {
     const void* storage;
+    trace::LineageId value;
     trace::SiteId site;
     trace::OperatorId op;
     std::uint64_t bytes;
   };
 
   static void add_to(std::unordered_map<std::string, trace::LiveMemoryRow>& rows, const Live& live,
-                     const Owner& owner) {
+                     const LiveOwner& owner) {
     const std::uint64_t place =
         std::uint64_t(live.site) << 20 | std::uint64_t(live.op) << 4 | std::uint64_t(owner.kind);
     trace::LiveMemoryRow& row = rows[std::to_string(place) + owner.module];
@@ -182,13 +121,6 @@ class Snapshot final : public LiveStorageVisitor {
   trace::DeviceSlot device_;
   std::vector<Live> live_;
 };
-
-void keep_sources(std::span<const trace::LiveMemoryRow> rows) {
-  for (const trace::LiveMemoryRow& row : rows.first(std::min(rows.size(), kShownRows))) {
-    trace::FrameRecord frames[2];
-    keep_source_lines({frames, frames_of_site(row.site, frames)});
-  }
-}
 
 // What was live when an allocator had no memory, and for which meeting.
 struct Shortage {
@@ -219,7 +151,7 @@ void write(const Shortage& shortage, const Owners& owners) {
   trace::LiveMemoryPayload fixed = shortage.fixed;
   for (std::size_t k = kMaxRows; k < rows.size(); ++k) fixed.rest += rows[k].bytes;
   rows.resize(std::min(rows.size(), kMaxRows));
-  keep_sources(rows);
+  keep_sources_of(rows);
   runtime.recorder->add_live_memory(fixed, rows);
 }
 

@@ -40,8 +40,8 @@ namespace {
 constexpr std::int64_t kInterval = 20'000'000;  // nanoseconds from one look to the next
 constexpr std::size_t kDevices = 64;
 
-// Of the process itself: what is resident of it, less what is of files or shared. 0 where it cannot be read.
-std::uint64_t own_bytes() noexcept {
+// As own_bytes().
+std::uint64_t read_own_bytes() noexcept {
   char text[128];
   const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -165,13 +165,19 @@ void note_fork() noexcept {
   }
 }
 
-void look_at_devices(const trace::MemorySample& sample) {
+template <class Look>
+void for_each_device(Look look) {
   if (devices_are_inherited.load(std::memory_order_relaxed)) return;
   c10::DeviceAllocator* const allocator = allocator_to_ask(c10::DeviceType::CUDA);
   if (allocator == nullptr) return;
   const auto* guard = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)].load();
   const int count = std::min<int>(guard->deviceCount(), kDevices);
-  for (int i = 0; i < count; ++i) look_at_device(*allocator, static_cast<c10::DeviceIndex>(i), sample);
+  for (int i = 0; i < count; ++i) look(*allocator, static_cast<c10::DeviceIndex>(i));
+}
+
+void look_at_devices(const trace::MemorySample& sample) {
+  for_each_device(
+      [&](c10::DeviceAllocator& allocator, c10::DeviceIndex index) { look_at_device(allocator, index, sample); });
 }
 #else
 void note_fork() noexcept {}
@@ -268,6 +274,13 @@ DEVSAN_REPLACEMENTS const Replacement sharing_replacements[] = {
 
 }  // namespace
 
+std::uint64_t own_bytes() noexcept {
+  const int error = errno;
+  const std::uint64_t bytes = read_own_bytes();
+  errno = error;
+  return bytes;
+}
+
 DeviceBytes device_bytes(DeviceKey key) noexcept {
   DeviceBytes bytes;
 #ifdef DEVSAN_DEVICE_ALLOCATORS
@@ -284,6 +297,26 @@ DeviceBytes device_bytes(DeviceKey key) noexcept {
   }
 #endif
   return bytes;
+}
+
+std::size_t devices_in_use([[maybe_unused]] std::span<DeviceUse> uses) noexcept {
+  std::size_t used = 0;
+#ifdef DEVSAN_DEVICE_ALLOCATORS
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  try {
+    for_each_device([&](c10::DeviceAllocator& allocator, c10::DeviceIndex index) {
+      const c10::CachingDeviceAllocator::DeviceStats stats = allocator.getDeviceStats(index);
+      if (stats.reserved_bytes[kAll].peak == 0 || used == uses.size()) return;
+      DeviceUse& use = uses[used++];
+      use.device = device_slot(device_key(c10::Device(c10::DeviceType::CUDA, index)));
+      use.bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
+      use.bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
+      use.peak = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].peak);
+    });
+  } catch (...) {  // no allocator of CUDA, or one that cannot be asked
+  }
+#endif
+  return used;
 }
 
 void watch_memory_over_forks() noexcept {

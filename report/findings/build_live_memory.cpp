@@ -48,7 +48,6 @@ void add_to(LiveMemory::Row& row, const trace::LiveMemoryRow& told) {
 void take_rows(const trace::TraceFile& trace, const trace::LiveMemory& told, LiveMemory& live) {
   std::map<trace::LiveKind, LiveMemory::Row> kinds;
   std::map<std::string, LiveMemory::Row> modules;
-  std::map<std::tuple<std::string, int, std::string, trace::LiveKind>, LiveMemory::Row> places;
   for (const trace::LiveMemoryRow& row : told.rows) {
     live.listed += row.bytes;
     LiveMemory::Row& kind = kinds[row.kind];
@@ -58,6 +57,17 @@ void take_rows(const trace::TraceFile& trace, const trace::LiveMemory& told, Liv
       modules[module].module = module;
       add_to(modules[module], row);
     }
+  }
+  live.by_kind = largest_of(std::move(kinds));
+  live.by_module = largest_of(std::move(modules));
+  live.by_place = rows_by_place(trace, told.rows);
+}
+
+}  // namespace
+
+std::vector<LiveMemory::Row> rows_by_place(const trace::TraceFile& trace, std::span<const trace::LiveMemoryRow> rows) {
+  std::map<std::tuple<std::string, int, std::string, trace::LiveKind>, LiveMemory::Row> places;
+  for (const trace::LiveMemoryRow& row : rows) {
     const Frame at = user_frame_of(trace, row.site).value_or(Frame{});
     const std::string op(trace.operator_name(row.op));
     LiveMemory::Row& place = places[{at.file, at.line, op, row.kind}];
@@ -66,12 +76,8 @@ void take_rows(const trace::TraceFile& trace, const trace::LiveMemory& told, Liv
     place.op = op;
     add_to(place, row);
   }
-  live.by_kind = largest_of(std::move(kinds));
-  live.by_module = largest_of(std::move(modules));
-  live.by_place = largest_of(std::move(places));
+  return largest_of(std::move(places));
 }
-
-}  // namespace
 
 void add_live_memory(const trace::TraceFile& trace, const trace::Meeting& meeting, Finding& finding) {
   LiveMemory live;

@@ -1,15 +1,12 @@
 #include "report/findings/build_memory.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
-#include "report/model/frames.h"
+#include "report/findings/build_live_memory.h"
 
 namespace devsan::report {
 namespace {
-
-constexpr std::size_t kMostSites = 24;
 
 MemoryPoint point_of(const trace::MemorySample& sample) {
   return {sample.step, sample.used, sample.held, sample.time_ns};
@@ -25,19 +22,70 @@ std::optional<trace::MemorySample> census_at_peak(const trace::SiteMemory& site,
   return found;
 }
 
-void add_live_sites(const trace::TraceFile& trace, Process& process) {
-  for (const trace::SiteMemory& site : trace.site_memory()) {
-    const std::string name(trace.device_name(site.device));
-    const std::string device = name == "cpu" ? std::string() : name;
-    const auto curve = std::ranges::find(process.memory, device, &MemoryCurve::device);
-    if (curve == process.memory.end()) continue;
-    const auto census = census_at_peak(site, *curve);
-    if (!census || census->used == 0) continue;
-    process.live_sites.push_back({device, user_frame_of(trace, site.site).value_or(Frame{}),
-                                  std::string(trace.operator_name(site.op)), census->used, census->held});
+std::string name_of_memory(const trace::TraceFile& trace, trace::DeviceSlot slot) {
+  const std::string_view name = trace.device_name(slot);
+  return name == "cpu" ? std::string() : std::string(name);
+}
+
+PeakMemory peak_of(const trace::TraceFile& trace, const trace::PeakMemory& told) {
+  PeakMemory peak;
+  peak.device = name_of_memory(trace, told.device);
+  if (told.peak > 0) peak.peak = told.peak;
+  peak.peak_step = told.peak_step;
+  peak.in_backward = told.in_backward;
+  peak.step = told.step;
+  peak.time_ns = told.time_ns;
+  peak.moment = told.moment;
+  peak.allocated = told.allocated;
+  peak.reserved = told.reserved;
+  peak.listed = told.listed;
+  for (std::size_t kind = 0; kind < told.kinds.size(); ++kind) {
+    if (told.kinds[kind].bytes == 0) continue;
+    LiveMemory::Row& row = peak.by_kind.emplace_back();
+    row.kind = static_cast<trace::LiveKind>(kind);
+    row.bytes = told.kinds[kind].bytes;
+    row.tensors = told.kinds[kind].count;
   }
-  std::ranges::stable_sort(process.live_sites, std::ranges::greater{}, &LiveSite::bytes);
-  if (process.live_sites.size() > kMostSites) process.live_sites.resize(kMostSites);
+  std::ranges::stable_sort(peak.by_kind, std::ranges::greater{}, &LiveMemory::Row::bytes);
+  peak.by_place = rows_by_place(trace, told.rows);
+  return peak;
+}
+
+// Of a process that no backward was looked at in, or whose trace is of an earlier format: lines, and no kinds.
+PeakMemory peak_by_censuses(const trace::TraceFile& trace, const MemoryCurve& curve) {
+  PeakMemory peak;
+  peak.device = curve.device;
+  std::vector<trace::LiveMemoryRow> rows;
+  for (const trace::SiteMemory& site : trace.site_memory()) {
+    if (name_of_memory(trace, site.device) != curve.device) continue;
+    const auto census = census_at_peak(site, curve);
+    if (!census || census->used == 0) continue;
+    peak.listed += census->used;
+    peak.step = std::max(peak.step, census->step);
+    peak.time_ns = std::max(peak.time_ns, census->time_ns);
+    rows.push_back({census->used, static_cast<std::uint32_t>(census->held), site.site, trace::StringId::none, site.op,
+                    trace::LiveKind::unknown, 0});
+  }
+  if (rows.empty()) return peak;
+  LiveMemory::Row& all = peak.by_kind.emplace_back();
+  all.kind = trace::LiveKind::unknown;
+  for (const trace::LiveMemoryRow& row : rows) {
+    all.bytes += row.bytes;
+    all.tensors += row.count;
+  }
+  peak.by_place = rows_by_place(trace, rows);
+  return peak;
+}
+
+void add_peaks(const trace::TraceFile& trace, Process& process) {
+  for (const trace::PeakMemory& told : trace.peak_memory()) process.peak_memory.push_back(peak_of(trace, told));
+  if (trace.peak_memory().empty()) {
+    for (const MemoryCurve& curve : process.memory) {
+      PeakMemory peak = peak_by_censuses(trace, curve);
+      if (!peak.by_place.empty()) process.peak_memory.push_back(std::move(peak));
+    }
+  }
+  std::ranges::stable_sort(process.peak_memory, {}, &PeakMemory::device);
 }
 
 }  // namespace
@@ -55,7 +103,7 @@ void add_memory(const trace::TraceFile& trace, Process& process) {
   }
   // The host, which has no name, first.
   std::ranges::stable_sort(process.memory, {}, &MemoryCurve::device);
-  add_live_sites(trace, process);
+  add_peaks(trace, process);
 }
 
 }  // namespace devsan::report

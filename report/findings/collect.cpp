@@ -107,6 +107,7 @@ namespace {
 constexpr std::size_t kBriefThreads = 4;
 constexpr std::size_t kBriefOperators = 4;
 constexpr std::size_t kBriefPoints = 8;
+constexpr std::size_t kBriefPlaces = 4;
 
 void note_error(const Finding& finding, Process& process) {
   if (finding.severity != Severity::error || finding.time_ns <= 0) return;
@@ -135,6 +136,10 @@ void shorten(Process& process) {
     thread.last.shrink_to_fit();
   }
   for (MemoryCurve& curve : process.memory) shorten(curve);
+  for (PeakMemory& peak : process.peak_memory) {
+    if (peak.by_place.size() > kBriefPlaces) peak.by_place.resize(kBriefPlaces);
+    peak.by_place.shrink_to_fit();
+  }
   process.last_device_calls.clear();
   if (process.last_collectives.size() > kBriefOperators) process.last_collectives.resize(kBriefOperators);
   process.last_collectives.shrink_to_fit();

@@ -175,6 +175,18 @@ std::string_view name_of(trace::CopyDirection direction) {
   return "";
 }
 
+std::string_view name_of(trace::PeakMoment moment) {
+  switch (moment) {
+    case trace::PeakMoment::backward_begins:
+      return "backward-begins";
+    case trace::PeakMoment::backward_ended:
+      return "backward-ended";
+    case trace::PeakMoment::none:
+      break;
+  }
+  return "census";
+}
+
 std::string_view name_of(trace::LiveKind kind) {
   switch (kind) {
     case trace::LiveKind::other:

@@ -33,6 +33,7 @@ std::string_view name_of(trace::DeviceCallKind kind);
 std::string_view name_of(trace::MemorySpace space);  // "" for none, as of a direction
 std::string_view name_of(trace::CopyDirection direction);
 std::string_view name_of(trace::LiveKind kind);
+std::string_view name_of(trace::PeakMoment moment);
 std::string_view name_of(trace::SeriesClock clock);
 // What one of its steps is called: "step", "round".
 std::string_view step_of(trace::SeriesClock clock);
@@ -358,17 +359,24 @@ struct LastDeviceCall {
   std::int64_t time_ns = 0;
 };
 
-// What the tensors that one operator made at one line kept when their device, or the host, had most in use.
-struct LiveSite {
-  std::string device;  // as of a MemoryCurve
-  Frame at;
-  std::string op;
-  std::uint64_t bytes = 0;
-  std::uint64_t tensors = 0;
+// What was in tensors of a device, or of the host, when most was.
+struct PeakMemory {
+  std::string device;                       // as of a MemoryCurve
+  std::optional<std::uint64_t> peak;        // bytes that the allocator has had in tensors at most; none: not known
+  std::uint32_t peak_step = 0;              // in which that was seen
+  bool in_backward = false;                 // between the begin and the end of a backward of that step
+  std::uint32_t step = 0;                   // of the look that the rest is of
+  std::int64_t time_ns = 0;                 // the same
+  trace::PeakMoment moment{};               // the same; none: the last census up to the peak of the curve
+  std::uint64_t allocated = 0;              // in tensors, by PyTorch's count; 0: not known
+  std::uint64_t reserved = 0;               // taken from the device
+  std::uint64_t listed = 0;                 // in tensors that operators were seen to make
+  std::vector<LiveMemory::Row> by_kind{};   // largest first
+  std::vector<LiveMemory::Row> by_place{};  // and kind; the largest
 };
 
 // When iterations and their phases were. In this order: forward, backward, what lies between it and the optimizer, the
-// optimizer, and the rest up to the next iteration.
+// optimizer, the rest up to the next iteration, and what of all this the thread has waited for a loader of data.
 struct StepTimes {
   struct Step {
     std::uint32_t step = 0;
@@ -378,9 +386,11 @@ struct StepTimes {
     std::uint64_t between_ns = 0;
     std::uint64_t optimizer_ns = 0;
     std::uint64_t rest_ns = 0;
+    std::uint64_t data_ns = 0;
   };
-  std::uint64_t taken = 0;  // in the process's life, of which these are some
-  std::vector<Step> steps;  // oldest first, the longest among them; the last one may not have ended
+  std::uint64_t taken = 0;    // in the process's life, of which these are some
+  bool data_is_told = false;  // whether waits for a loader were seen
+  std::vector<Step> steps;    // oldest first, the longest among them; the last one may not have ended
 };
 
 struct Process {
@@ -407,8 +417,8 @@ struct Process {
   std::uint64_t lost_events = 0;  // what the trace had no room for
   std::map<std::string, std::string> info;
   std::vector<Thread> threads;
-  std::vector<MemoryCurve> memory;   // the host first
-  std::vector<LiveSite> live_sites;  // the largest first
+  std::vector<MemoryCurve> memory;      // the host first
+  std::vector<PeakMemory> peak_memory;  // the same
   StepTimes step_times;
   std::vector<DeviceCall> device_calls;
   std::vector<DeviceMemory> device_memory;

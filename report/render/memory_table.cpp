@@ -7,6 +7,7 @@
 #include "report/render/terminal_parts.h"
 #include "report/text/text_layout.h"
 #include "report/text/words.h"
+#include "report/wording/live_memory_text.h"
 
 namespace devsan::report {
 namespace {
@@ -83,7 +84,13 @@ std::vector<std::string> memory_table(const std::vector<const Process*>& process
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(processes.size(), kShownProcesses); ++i) {
     lines.push_back(painted(style, Paint::strong, "memory of ") + title_of(*processes[i]));
-    std::ranges::copy(memory_lines(processes[i]->memory, style), std::back_inserter(lines));
+    if (!processes[i]->memory.empty()) {
+      std::ranges::copy(memory_lines(processes[i]->memory, style), std::back_inserter(lines));
+    }
+    for (const PeakMemory& peak : processes[i]->peak_memory) {
+      if (!lines.back().empty()) lines.emplace_back();
+      std::ranges::copy(peak_memory_lines(peak, style), std::back_inserter(lines));
+    }
   }
   if (processes.size() > kShownProcesses) {
     lines.push_back("… and of " + counted(processes.size() - kShownProcesses, "more process"));

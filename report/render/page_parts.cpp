@@ -20,6 +20,9 @@ constexpr std::size_t kOperatorsShown = 64'000;
 constexpr std::size_t kLeastOperatorsShown = 8;
 constexpr std::size_t kStepsShown = 60'000;
 constexpr std::size_t kLeastStepsShown = 32;
+// The same of lines that made what lived at a peak.
+constexpr std::size_t kPlacesShown = 32'000;
+constexpr std::size_t kLeastPlacesShown = 4;
 
 class TextNumbers {
  public:
@@ -83,17 +86,28 @@ Json curve_columns(const MemoryCurve& curve, std::size_t room, const Run& run) {
   return json;
 }
 
-Json site_numbers(const std::vector<LiveSite>& sites, TextNumbers& texts) {
+Json row_numbers(std::span<const LiveMemory::Row> rows, TextNumbers& texts) {
   Json numbers = Json::array();
-  for (const LiveSite& site : sites) {
-    numbers.push_back(texts.number_of(site.device));
-    numbers.push_back(texts.number_of(site.op));
-    numbers.push_back(texts.number_of(site.at.file));
-    numbers.push_back(site.at.line);
-    numbers.push_back(site.bytes);
-    numbers.push_back(site.tensors);
+  for (const LiveMemory::Row& row : rows) {
+    numbers.push_back(texts.number_of(std::string(name_of(row.kind))));
+    numbers.push_back(texts.number_of(row.op));
+    numbers.push_back(texts.number_of(row.at.file));
+    numbers.push_back(row.at.line);
+    numbers.push_back(row.bytes);
+    numbers.push_back(row.tensors);
   }
   return numbers;
+}
+
+Json peaks_json(const std::vector<PeakMemory>& peaks, std::size_t room, TextNumbers& texts) {
+  Json json = Json::array();
+  for (const PeakMemory& peak : peaks) {
+    Json one = peak_memory_json(peak);
+    one.erase("time");
+    one["by_place"] = row_numbers(std::span(peak.by_place).first(std::min(room, peak.by_place.size())), texts);
+    json.push_back(std::move(one));
+  }
+  return json;
 }
 
 // Times are whole microseconds, from the begin of the run and of the phase before.
@@ -116,7 +130,8 @@ Json step_columns(const StepTimes& times, std::size_t room, const Run& run) {
           {"backward", microseconds(&Step::backward_ns)},
           {"between", microseconds(&Step::between_ns)},
           {"optimizer", microseconds(&Step::optimizer_ns)},
-          {"rest", microseconds(&Step::rest_ns)}};
+          {"rest", microseconds(&Step::rest_ns)},
+          {"data", times.data_is_told ? microseconds(&Step::data_ns) : Json(nullptr)}};
 }
 
 // When a thread waited for one of the last collectives, or the process was in one that failed, or did not end: then as
@@ -155,18 +170,23 @@ Json page_operators(const Run& run) {
 
 Json page_memory(const Run& run) {
   std::size_t curves = 0;
-  for (const Process& process : run.processes) curves += process.memory.size();
+  std::size_t devices = 0;
+  for (const Process& process : run.processes) {
+    curves += process.memory.size();
+    devices += process.peak_memory.size();
+  }
+  const std::size_t places = std::max(kLeastPlacesShown, kPlacesShown / std::max<std::size_t>(devices, 1));
   const std::size_t room = std::max(kLeastPointsShown, kPointsShown / std::max<std::size_t>(curves, 1));
   TextNumbers texts;
   Json processes = Json::array();
-  Json sites = Json::array();
+  Json peaks = Json::array();
   for (const Process& process : run.processes) {
     Json json = Json::array();
     for (const MemoryCurve& curve : process.memory) json.push_back(curve_columns(curve, room, run));
     processes.push_back(std::move(json));
-    sites.push_back(site_numbers(process.live_sites, texts));
+    peaks.push_back(peaks_json(process.peak_memory, places, texts));
   }
-  return {{"texts", texts.list()}, {"processes", std::move(processes)}, {"sites", std::move(sites)}};
+  return {{"texts", texts.list()}, {"processes", std::move(processes)}, {"peaks", std::move(peaks)}};
 }
 
 Json page_timeline(const Run& run) {

@@ -102,6 +102,45 @@ Json growth_json(const Growth& growth) {
   return json;
 }
 
+namespace {
+
+Json kinds_json(const std::vector<LiveMemory::Row>& rows) {
+  Json json = Json::array();
+  for (const LiveMemory::Row& row : rows) {
+    json.push_back({{"kind", name_of(row.kind)}, {"bytes", row.bytes}, {"tensors", row.tensors}});
+  }
+  return json;
+}
+
+Json places_json(const std::vector<LiveMemory::Row>& rows) {
+  Json json = Json::array();
+  for (const LiveMemory::Row& row : rows) {
+    json.push_back({{"op", row.op},
+                    {"file", text_or_null(row.at.file)},
+                    {"line", row.at.line},
+                    {"kind", name_of(row.kind)},
+                    {"bytes", row.bytes},
+                    {"tensors", row.tensors}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json peak_memory_json(const PeakMemory& peak) {
+  Json json = {{"device", text_or_null(peak.device)}, {"peak", nullptr}};
+  if (peak.peak) json["peak"] = {{"bytes", *peak.peak}, {"step", peak.peak_step}, {"in_backward", peak.in_backward}};
+  json["step"] = peak.step;
+  json["moment"] = name_of(peak.moment);
+  json["time"] = text_or_null(iso_time(peak.time_ns));
+  json["allocated"] = peak.allocated;
+  json["reserved"] = peak.reserved;
+  json["listed"] = peak.listed;
+  json["by_kind"] = kinds_json(peak.by_kind);
+  json["by_place"] = places_json(peak.by_place);
+  return json;
+}
+
 Json live_memory_json(const LiveMemory& live) {
   const auto number = [](const auto& known) { return known ? Json(*known) : Json(nullptr); };
   Json json = {{"device", text_or_null(live.device)}, {"asked", number(live.asked)}};
@@ -111,30 +150,18 @@ Json live_memory_json(const LiveMemory& live) {
   json["reserved"] = live.reserved;
   json["listed"] = live.listed;
   json["peak_step"] = number(live.peak_step);
-  json["by_kind"] = Json::array();
-  for (const LiveMemory::Row& row : live.by_kind) {
-    json["by_kind"].push_back({{"kind", name_of(row.kind)}, {"bytes", row.bytes}, {"tensors", row.tensors}});
-  }
+  json["by_kind"] = kinds_json(live.by_kind);
   json["by_module"] = Json::array();
   for (const LiveMemory::Row& row : live.by_module) {
     json["by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}, {"tensors", row.tensors}});
   }
-  json["by_place"] = Json::array();
-  for (const LiveMemory::Row& row : live.by_place) {
-    json["by_place"].push_back({{"op", row.op},
-                                {"file", text_or_null(row.at.file)},
-                                {"line", row.at.line},
-                                {"kind", name_of(row.kind)},
-                                {"bytes", row.bytes},
-                                {"tensors", row.tensors}});
-  }
+  json["by_place"] = places_json(live.by_place);
   return json;
 }
 
 void add_memory_json(Json& json, const Process& process) {
-  if (process.memory.empty()) return;
-  json["memory"] = Json::array();
   for (const MemoryCurve& curve : process.memory) json["memory"].push_back(curve_json(curve));
+  for (const PeakMemory& peak : process.peak_memory) json["peak_memory"].push_back(peak_memory_json(peak));
 }
 
 void add_device_calls_json(Json& json, const Process& process) {

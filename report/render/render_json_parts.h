@@ -27,8 +27,9 @@ Json collective_json(const CollectiveStory& story);
 Json first_failure_json(const std::optional<FirstFailure>& failure);
 Json growth_json(const Growth& growth);
 Json live_memory_json(const LiveMemory& live);
+Json peak_memory_json(const PeakMemory& peak);
 
-// Add `memory`, `device_calls` and `collectives` to the JSON of a process, where it has any.
+// Add `memory`, `peak_memory`, `device_calls` and `collectives` to the JSON of a process, where it has any.
 void add_memory_json(Json& json, const Process& process);
 void add_device_calls_json(Json& json, const Process& process);
 void add_collectives_json(Json& json, const Process& process);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "report/model/frames.h"
 #include "report/render/headline.h"
@@ -15,6 +14,7 @@ namespace {
 // Threads of the kernel have no such numbers.
 constexpr std::uint64_t kStepTrack = 2'000'000'001;
 constexpr std::uint64_t kCallTrack = 2'000'000'002;
+constexpr std::uint64_t kPhaseTrack = 2'000'000'003;
 constexpr std::int64_t kWidestOperator = 10'000;  // nanoseconds
 constexpr std::int64_t kUnplaced = 1'000'000;     // room for operators of a step whose end is not known
 
@@ -28,39 +28,39 @@ std::string place_of_frame(const Frame& frame) {
   return frame.file.empty() ? "" : frame.file + ":" + std::to_string(frame.line);
 }
 
-// When the steps of a process began, as far as its samples of memory tell.
-class StepTimes {
- public:
-  explicit StepTimes(const Process& process) : start_ns_(process.start_ns), end_ns_(process.ended_ns) {
-    for (const MemoryCurve& curve : process.memory) {
-      if (curve.clock != trace::SeriesClock::iterations) continue;
-      for (const MemoryPoint& point : curve.points) {
-        const auto [known, is_new] = begins_.emplace(point.step, point.time_ns);
-        if (!is_new) known->second = std::min(known->second, point.time_ns);
-        end_ns_ = std::max(end_ns_, point.time_ns);
-      }
-    }
-  }
-
-  const std::map<std::uint32_t, std::int64_t>& begins() const { return begins_; }
-  std::int64_t end_ns() const { return end_ns_; }
-
-  struct Window {
-    std::int64_t begin_ns = 0;
-    std::int64_t end_ns = 0;
-  };
-  Window window(std::uint32_t step) const {
-    const auto after = begins_.upper_bound(step);
-    const std::int64_t begin = after == begins_.begin() ? start_ns_ : std::prev(after)->second;
-    const std::int64_t end = after == begins_.end() ? end_ns_ : after->second;
-    return {begin, end > begin ? end : begin + kUnplaced};
-  }
-
- private:
-  std::int64_t start_ns_;
-  std::int64_t end_ns_;
-  std::map<std::uint32_t, std::int64_t> begins_;
+struct Window {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
 };
+
+std::int64_t length_of(const StepTimes::Step& step) {
+  return static_cast<std::int64_t>(step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns +
+                                   step.rest_ns + step.data_ns);
+}
+
+std::int64_t end_of(const StepTimes::Step& step) {
+  return step.begin_ns + length_of(step);
+}
+
+// What is known last of a process.
+std::int64_t end_of(const Process& process) {
+  const auto& steps = process.step_times.steps;
+  return std::max(process.ended_ns, steps.empty() ? process.start_ns : end_of(steps.back()));
+}
+
+// When a step was; of one that the trace has no time of, the time between those that it has.
+Window window_of(const Process& process, std::uint32_t step) {
+  const auto& steps = process.step_times.steps;
+  const auto after = std::ranges::upper_bound(steps, step, {}, &StepTimes::Step::step);
+  Window window{process.start_ns, after != steps.end() ? after->begin_ns : end_of(process)};
+  if (after != steps.begin()) {
+    const StepTimes::Step& before = *std::prev(after);
+    window.begin_ns = before.step == step ? before.begin_ns : end_of(before);
+    if (before.step == step && after != steps.end()) window.end_ns = end_of(before);
+  }
+  if (window.end_ns <= window.begin_ns) window.end_ns = window.begin_ns + kUnplaced;
+  return window;
+}
 
 class PerfettoRenderer {
  public:
@@ -85,31 +85,44 @@ class PerfettoRenderer {
     const Process& process = report_.run.processes[index];
     const std::int64_t order = process.rank ? *process.rank : -1;
     events_.name_process(index, track_name(process, report_.run.hosts.size() > 1), order);
-    const StepTimes times(process);
-    add_steps(index, times);
+    add_steps(index, process.step_times);
     for (std::size_t i = 0; i < process.threads.size(); ++i) {
-      add_operators({index, process.threads[i].tid}, process.threads[i], static_cast<int>(i) + 2, times);
+      add_operators({index, process.threads[i].tid}, process.threads[i], static_cast<int>(i) + 3, process);
     }
     add_memory_counters(index, process);
     add_calls(index, process);
   }
 
-  // Samples may lie several steps apart.
   void add_steps(std::size_t index, const StepTimes& times) {
-    if (times.begins().empty()) return;
-    const Track track{index, kStepTrack};
-    events_.name_thread(track, "steps", 1);
-    for (auto step = times.begins().begin(); step != times.begins().end(); ++step) {
+    if (times.steps.empty()) return;
+    events_.name_thread({index, kStepTrack}, "steps", 1);
+    events_.name_thread({index, kPhaseTrack}, "phases", 2);
+    for (auto step = times.steps.begin(); step != times.steps.end(); ++step) {
+      // Begin and length are of two clocks.
       const auto next = std::next(step);
-      const bool is_last = next == times.begins().end();
-      const std::uint32_t last = is_last ? step->first : next->first - 1;
-      std::string name = "step " + std::to_string(step->first);
-      if (last > step->first) name = "steps " + std::to_string(step->first) + "-" + std::to_string(last);
-      events_.slice(track, name, step->second, is_last ? times.end_ns() : next->second, {{"step", step->first}});
+      const std::int64_t end = next != times.steps.end() ? std::min(end_of(*step), next->begin_ns) : end_of(*step);
+      events_.slice({index, kStepTrack}, "step " + std::to_string(step->step), step->begin_ns, end,
+                    {{"step", step->step}});
+      add_phases({index, kPhaseTrack}, *step, end);
     }
   }
 
-  void add_operators(Track track, const Thread& thread, int order, const StepTimes& times) {
+  void add_phases(Track track, const StepTimes::Step& step, std::int64_t end_ns) {
+    std::int64_t begin = step.begin_ns;
+    const auto add = [&](const char* name, std::uint64_t length_ns) {
+      const std::int64_t end = std::min(begin + static_cast<std::int64_t>(length_ns), end_ns);
+      if (end > begin) events_.slice(track, name, begin, end, {{"step", step.step}});
+      begin = std::max(begin, end);
+    };
+    add("forward", step.forward_ns);
+    add("backward", step.backward_ns);
+    add("rest", step.between_ns);
+    add("optimizer", step.optimizer_ns);
+    add("rest", step.rest_ns);
+    add("data", step.data_ns);
+  }
+
+  void add_operators(Track track, const Thread& thread, int order, const Process& process) {
     const std::string name = thread.name.empty() ? "thread " + std::to_string(thread.tid) : thread.name;
     events_.name_thread(track, name, order);
     std::int64_t limit = std::numeric_limits<std::int64_t>::max();
@@ -118,7 +131,7 @@ class PerfettoRenderer {
       const auto older =
           std::find_if(newest, thread.last.end(), [&](const LastOperator& op) { return op.step != step; });
       const auto count = std::distance(newest, older);
-      const StepTimes::Window window = times.window(step);
+      const Window window = window_of(process, step);
       const std::int64_t width =
           std::clamp<std::int64_t>((window.end_ns - window.begin_ns) / count, 1, kWidestOperator);
       std::int64_t end = std::min(window.end_ns, limit);
@@ -160,7 +173,7 @@ class PerfettoRenderer {
         report_.run.processes, [&](const Process& one) { return one.pid == finding.pid && one.rank == finding.rank; });
     if (process == report_.run.processes.end()) return;
     const auto index = static_cast<std::size_t>(process - report_.run.processes.begin());
-    const std::int64_t time = finding.time_ns > 0 ? finding.time_ns : StepTimes(*process).end_ns();
+    const std::int64_t time = finding.time_ns > 0 ? finding.time_ns : end_of(*process);
     Json args = {{"id", finding.id}, {"severity", name_of(finding.severity)}, {"what", headline(finding)}};
     if (finding.where) args["at"] = place_of_frame(*finding.where);
     if (finding.root_cause) args["cause"] = finding.root_cause->file + ":" + std::to_string(finding.root_cause->line);

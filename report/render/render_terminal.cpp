@@ -189,7 +189,7 @@ std::vector<const Process*> processes_with_memory(const Report& report, const Sh
       return (finding.severity != Severity::note || shown.notes) && speaks_of_memory(finding, process);
     };
     const bool wanted = shown.memory || std::ranges::any_of(report.findings, tells);
-    if (wanted && !process.memory.empty()) processes.push_back(&process);
+    if (wanted && !(process.memory.empty() && process.peak_memory.empty())) processes.push_back(&process);
   }
   return processes;
 }

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kRows = 6;
 constexpr std::size_t kBytesColumns = 9;
 constexpr std::size_t kKindColumns = 15;
+constexpr std::uint64_t kWorthALine = 100;  // a share of what was in tensors
 
 std::string number_text(std::uint64_t bytes) {
   return "    " + pad_left(bytes_text(bytes), kBytesColumns) + "  ";
@@ -54,6 +55,30 @@ std::string state_of(const LiveMemory& live) {
   return text;
 }
 
+void append_kinds_and_places(Lines& lines, const std::vector<LiveMemory::Row>& kinds,
+                             const std::vector<LiveMemory::Row>& places, std::string_view title, const Style& style) {
+  append_rows(lines, kinds, title, style, [](const LiveMemory::Row& row) {
+    return pad_right(std::string(name_of(row.kind)), kKindColumns) + "  " + counted(row.tensors, "tensor");
+  });
+  append_rows(lines, places, "By the line that made it", style, [](const LiveMemory::Row& row) {
+    return pad_right(std::string(name_of(row.kind)), kKindColumns) + "  " + place_text(row);
+  });
+}
+
+// "cuda:0 had 6.9 GiB in tensors when the backward of step 3 began. The most it ever had was 7.4 GiB, in that
+// backward."
+std::string peak_text(const PeakMemory& peak) {
+  const std::string step = std::to_string(peak.step);
+  std::string text = peak.device.empty() ? std::string("The host") : peak.device;
+  text += " had " + bytes_text(peak.allocated > 0 ? peak.allocated : peak.listed) + " in tensors when ";
+  if (peak.moment == trace::PeakMoment::backward_begins) text += "the backward of step " + step + " began.";
+  if (peak.moment == trace::PeakMoment::backward_ended) text += "the backward of step " + step + " was over.";
+  if (peak.moment == trace::PeakMoment::none) text += "step " + step + " began.";
+  if (!peak.peak || *peak.peak <= peak.allocated) return text;
+  text += " The most it ever had was " + bytes_text(*peak.peak) + ", ";
+  return text + (peak.in_backward ? "in" : "before") + " the backward of step " + std::to_string(peak.peak_step) + ".";
+}
+
 }  // namespace
 
 std::string live_memory_headline(const Finding& finding) {
@@ -64,17 +89,23 @@ std::string live_memory_headline(const Finding& finding) {
   return device + " has no memory for " + (live.asked ? "another " + bytes_text(*live.asked) : finding.op);
 }
 
+std::vector<std::string> peak_memory_lines(const PeakMemory& peak, const Style& style) {
+  Lines lines;
+  append_wrapped(lines, peak_text(peak), 2, style);
+  append_kinds_and_places(lines, peak.by_kind, peak.by_place, "In tensors", style);
+  const std::uint64_t unlisted = peak.allocated - std::min(peak.allocated, peak.listed);
+  if (unlisted > peak.allocated / kWorthALine) {
+    append_wrapped(lines, bytes_text(unlisted) + " more is in no tensor that an operator was seen to make.", 2, style);
+  }
+  return lines;
+}
+
 std::vector<std::string> live_memory_lines(const Finding& finding, const Style& style) {
   Lines lines;
   if (!finding.live) return lines;
   const LiveMemory& live = *finding.live;
   if (const std::string state = state_of(live); !state.empty()) append_wrapped(lines, state, 2, style);
-  append_rows(lines, live.by_kind, "What was live", style, [](const LiveMemory::Row& row) {
-    return pad_right(std::string(name_of(row.kind)), kKindColumns) + "  " + counted(row.tensors, "tensor");
-  });
-  append_rows(lines, live.by_place, "By the line that made it", style, [](const LiveMemory::Row& row) {
-    return pad_right(std::string(name_of(row.kind)), kKindColumns) + "  " + place_text(row);
-  });
+  append_kinds_and_places(lines, live.by_kind, live.by_place, "What was live", style);
   append_rows(lines, live.by_module, "By module, with gradients and optimizer state", style,
               [](const LiveMemory::Row& row) { return row.module; });
   return lines;

@@ -12,6 +12,9 @@ namespace devsan::report {
 // "cuda:0 has no memory for another 2.0 GiB"
 std::string live_memory_headline(const Finding& finding);
 
+// What was in tensors of a device, or of the host, when most was: by kind and line.
+std::vector<std::string> peak_memory_lines(const PeakMemory& peak, const Style& style);
+
 // What was live, by kind, module and line.
 std::vector<std::string> live_memory_lines(const Finding& finding, const Style& style);
 

@@ -119,7 +119,7 @@ def test_a_host_without_memory(run_python):
     finding = the_finding(run.report)
     assert finding["where"]["line"] == 3
     assert finding["live_memory"]["device"] == "cpu" and finding["live_memory"]["asked"] == 1 << 60
-    assert by_kind(finding)["other"] >= 4 * MIB
+    assert by_kind(finding)["inputs and data"] >= 4 * MIB
 
 
 BACKWARD = """

@@ -370,6 +370,31 @@ def test_phases_of_a_step_have_the_time_that_they_took(pages, chromium):
         assert visited.text(".zoom output") == whole
 
 
+LIVE = """
+import torch
+model = torch.nn.Linear(256, 512).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(3):
+    optimizer.zero_grad(set_to_none=False)
+    model(torch.ones(1024, 256).cuda()).exp().sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_was_live_at_the_peak_stands_in_tables_by_kind_and_line(pages, chromium):
+    file, result = pages.of(LIVE, name="live.html")
+    [peaks] = [process["peak_memory"] for process in result.report["run"]["processes"] if "peak_memory" in process]
+    [peak] = [peak for peak in peaks if peak["device"] == "cuda:0"]
+    with visit(chromium, file, "#view=memory") as visited:
+        section = visited.page.get_by_label("Live memory of cuda:0 at its peak")
+        kinds = section.get_by_role("table", name="Live memory of cuda:0 by kind").locator("tbody tr").all_inner_texts()
+        assert [row.split("\t")[0].strip() for row in kinds] == [row["kind"] for row in peak["by_kind"]]
+        assert {"parameters", "gradients", "optimizer state", "activations"} <= {row["kind"] for row in peak["by_kind"]}
+        lines = section.get_by_role("table", name="Live memory of cuda:0 by line").locator("tbody tr")
+        assert lines.count() == len(peak["by_place"])
+        assert "aten::exp" in " ".join(lines.all_inner_texts())
+
+
 def test_the_step_in_which_a_process_was_killed_is_there_as_far_as_it_came(pages):
     file, result = pages.of(PHASES, "killed", name="killed.html")
     assert result.status == 128 + 9

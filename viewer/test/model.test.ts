@@ -7,7 +7,7 @@ import { firstFailure } from "../src/model/first";
 import { bytesText, momentText, rankRanges, ranksText } from "../src/model/format";
 import { highlighted, withRanges } from "../src/model/highlight";
 import { pathOf, pathText } from "../src/model/history";
-import { curveName, curvesToDraw, type Curve } from "../src/model/memory";
+import { curveName, curvesToDraw, peakPlaces, peakText, unlisted, type Curve, type Peak } from "../src/model/memory";
 import { lastOperators } from "../src/model/operators";
 import { parseRanks } from "../src/model/ranks";
 import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
@@ -177,18 +177,49 @@ describe("memory", () => {
     const drawn = curvesToDraw([curve(null, "shared-tensors"), curve(null), curve("cuda:0", "shared-tensors")]);
     expect(drawn.map(curveName)).toEqual(["host", "cuda:0, by shared tensors"]);
   });
+
+  const peak: Peak = {
+    device: "cuda:0", peak: { bytes: 3 << 20, step: 4, in_backward: true }, step: 4, moment: "backward-begins",
+    allocated: 2 << 20, reserved: 4 << 20, listed: 2 << 20, by_kind: [{ kind: "parameters", bytes: 2 << 20, tensors: 2 }],
+    by_place: [0, 1, 2, 12, 2 << 20, 2],
+  };
+
+  test("a peak is told with its moment, and with the most that the allocator ever had", () => {
+    expect(peakText(peak)).toBe("2.0 MiB in tensors when the backward of step 4 began. The most there ever was: 3.0 MiB, in the backward of step 4.");
+    expect(peakText({ ...peak, moment: "census", peak: null })).toBe("2.0 MiB in tensors when step 4 began.");
+  });
+
+  test("lines of a peak are read with their kind", () => {
+    expect(peakPlaces(["parameters", "aten::empty", "a.py"], peak)).toEqual([
+      { kind: "parameters", op: "aten::empty", file: "a.py", line: 12, bytes: 2 << 20, tensors: 2 },
+    ]);
+  });
+
+  test("what no operator was seen to make is told where it is more than a hundredth", () => {
+    expect(unlisted(peak)).toBe(0);
+    expect(unlisted({ ...peak, listed: 1 << 20 })).toBe(1 << 20);
+  });
 });
 
 describe("timeline", () => {
   const steps: Steps = {
     step: [0, 1], begin: [0, 10e6], taken: 2,
-    forward: [1e6, 1e6], backward: [2e6, 2e6], between: [0, 0], optimizer: [1e6, 0], rest: [0, 1e6],
+    forward: [1e6, 1e6], backward: [2e6, 2e6], between: [0, 0], optimizer: [1e6, 0], rest: [0, 1e6], data: null,
   };
 
   test("phases follow one another, and only those in the span are drawn", () => {
     const drawn: [string, number, number][] = [];
     eachPhase(steps, { from: 10.5, to: 12 }, (phase, from, to) => drawn.push([phase, from, to]));
     expect(drawn).toEqual([["forward", 10, 11], ["backward", 11, 13]]);
+  });
+
+  test("what a step has waited for data is a phase of its own, at its end", () => {
+    const waiting: Steps = { ...steps, data: [4e6, 0] };
+    const drawn: [string, number, number][] = [];
+    eachPhase(waiting, { from: 0, to: 9 }, (phase, from, to) => drawn.push([phase, from, to]));
+    expect(drawn.at(-1)).toEqual(["data", 4, 8]);
+    expect(summaryOf(waiting)).toMatchObject({ dataIsTold: true, longest: 8, shares: { data: 1 / 3 } });
+    expect(summaryOf(steps)).toMatchObject({ dataIsTold: false, shares: { data: 0 } });
   });
 
   test("shares are of the time of all steps", () => {

@@ -1,7 +1,9 @@
 // Looks at the memory of the process and of its devices, from iteration to iteration.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
 
@@ -14,6 +16,19 @@ struct DeviceBytes {
   std::uint64_t blocks = 0;  // in which `allocated` lies: mostly one for each storage
 };
 DeviceBytes device_bytes(DeviceKey device) noexcept;
+
+// The same of every device that was ever used, and the most that has been in tensors of it.
+struct DeviceUse {
+  trace::DeviceSlot device = trace::DeviceSlot::none;
+  DeviceBytes bytes;
+  std::uint64_t peak = 0;
+};
+// As many as there is room for; none where the allocators cannot be asked.
+std::size_t devices_in_use(std::span<DeviceUse> uses) noexcept;
+
+// Of the process itself: what is resident of it, less what is of files or shared. 0 where it cannot be read. Asks the
+// kernel, and leaves errno as it was.
+std::uint64_t own_bytes() noexcept;
 
 // To be called when an iteration begins, on any thread, outside of every allocator; looks at most some fifty times a
 // second.

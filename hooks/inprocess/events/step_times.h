@@ -14,6 +14,9 @@ void note_step_begins(std::uint32_t step) noexcept;
 void note_backward_begins() noexcept;
 void note_backward_ends() noexcept;
 
+// The thread that trains has waited for a loader of data, since this time of CLOCK_MONOTONIC.
+void note_data_waited(std::int64_t begin) noexcept;
+
 // An optimizer's operator: the first of an iteration; and any, where runtime.timed_step is the iteration.
 void note_optimizer_begins() noexcept;
 void note_optimizer_runs() noexcept;

@@ -1,8 +1,10 @@
-// What the timeline of the page has of collectives.
+// What the timeline of the page has of collectives and steps, and the trace for Perfetto of the latter.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "report/render/page_data.h"
+#include "report/render/render_perfetto.h"
 
 namespace devsan::report {
 namespace {
@@ -48,6 +50,51 @@ TEST_CASE("a collective that failed was waited for since it was entered, by whom
 TEST_CASE("a collective that never ended is waited for as long as the process lives") {
   CHECK(waits_of(call("entered", 2 * kSecond, 0, 0)) == Json{1'000'000, 7'000'000});
   CHECK(waits_of(call("entered", 2 * kSecond, 0, 0), 0) == Json{1'000'000, 8'000'000});
+}
+
+// A process with two steps of 10 s, of which the second has not ended; the run began a second before.
+Run with_steps() {
+  Run run;
+  run.start_ns = kSecond;
+  Process process;
+  process.start_ns = kSecond;
+  process.step_times.steps = {
+      {4, 2 * kSecond, 1'000'000'000, 2'000'000'000, 500'000'000, 500'000'000, 2'000'000'000, 4'000'000'000},
+      {5, 12 * kSecond, 1'000'000'000}};
+  process.step_times.data_is_told = true;
+  run.processes.push_back(std::move(process));
+  return run;
+}
+
+TEST_CASE("waits for data are a column of the page, and none where the process has told of none") {
+  Run run = with_steps();
+  CHECK(page_timeline(run)["processes"][0]["data"] == Json{4'000'000, 0});
+  run.processes[0].step_times.data_is_told = false;
+  CHECK(page_timeline(run)["processes"][0]["data"].is_null());
+}
+
+TEST_CASE("a trace for Perfetto has steps and phases when they were, and operators within their step") {
+  Report report;
+  report.run = with_steps();
+  Thread thread;
+  thread.tid = 7;
+  thread.last = {{"aten::relu", {}, 5}, {"aten::mm", {}, 4}};
+  report.run.processes[0].threads.push_back(thread);
+  const Json events = Json::parse(render_perfetto(report))["traceEvents"];
+  const auto slice = [&](std::string_view name) {
+    const auto found =
+        std::ranges::find_if(events, [&](const Json& event) { return event["ph"] == "X" && event["name"] == name; });
+    REQUIRE(found != events.end());
+    const double begin = (*found)["ts"];
+    return std::pair(begin / 1e6, (begin + double((*found)["dur"])) / 1e6);
+  };
+  CHECK(slice("step 4") == std::pair(1.0, 11.0));
+  CHECK(slice("step 5") == std::pair(11.0, 12.0));
+  CHECK(slice("backward") == std::pair(2.0, 4.0));
+  CHECK(slice("optimizer") == std::pair(4.5, 5.0));
+  CHECK(slice("data") == std::pair(7.0, 11.0));
+  CHECK(slice("aten::mm").second == Approx(11.0));
+  CHECK(slice("aten::relu").second == Approx(12.0));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "sample.h"
@@ -106,6 +107,82 @@ TEST_CASE("steps are read with the longest that was kept and the one that has no
   REQUIRE(read.current);
   CHECK(read.current->step == kSteps);
   CHECK(read.current->forward_ns == 3);
+}
+
+TEST_CASE("what steps have waited for data is read beside them, from the first wait on") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  StepSeriesPayload* const series = recorder->add_step_series();
+  REQUIRE(series != nullptr);
+  for (std::uint32_t step = 0; step < 3; ++step) add_sample(series, step_time_of(step, 7));
+  CHECK_FALSE(read_trace(*recorder).data_waits().known);
+  DataWaitsPayload* const waits = recorder->add_data_waits();
+  REQUIRE(waits != nullptr);
+  waits->offered = series->offered;
+  for (std::uint32_t step = 3; step < 600; ++step) {
+    add_sample(series, step_time_of(step, 7));
+    add_sample(waits, {12, step, 0, 1, 2, 3});
+  }
+  store_sample(waits->current, {0, 600, 601, 9, 0, 0});
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.data_waits().known);
+  const auto has = [&](std::uint32_t step) {
+    return std::ranges::find(trace.data_waits().steps, step, &DataWait::step) != trace.data_waits().steps.end();
+  };
+  for (const StepTime& step : trace.step_series().steps) CHECK(has(step.step) == (step.step >= 3));
+  CHECK(has(600));
+  CHECK_FALSE(has(0));
+}
+
+LiveAtPeak look_of(std::uint64_t bytes, LiveKind kind) {
+  LiveAtPeak look{};
+  look.allocated = bytes;
+  look.listed = bytes;
+  look.step = 4;
+  look.moment = PeakMoment::backward_begins;
+  look.kinds[static_cast<std::size_t>(kind)] = {bytes, 2};
+  look.rows = 1;
+  look.lines[0] = {bytes, 2, SiteId{1}, StringId::none, OperatorId{3}, kind, 0};
+  return look;
+}
+
+TEST_CASE("of what was live at a peak the last look counts, and none before the first") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  PeakMemoryPayload* const peak = recorder->add_peak_memory(recorder->intern_device("cuda:0"));
+  REQUIRE(peak != nullptr);
+  CHECK(read_trace(*recorder).peak_memory().empty());
+  store_look(peak, look_of(100, LiveKind::unknown));
+  store_look(peak, look_of(300, LiveKind::activation));
+  const auto last = GENERATE(LiveKind::parameter, static_cast<LiveKind>(200));
+  store_look(peak, look_of(700, LiveKind::data));
+  peak->looks[peak->current - 1U].lines[0].kind = last;
+  peak->looks[peak->current % 2U].rows = 50'000;  // is being written
+  peak->peak = 900;
+  const TraceFile trace = read_trace(*recorder);
+  CHECK(trace.damage().empty());
+  REQUIRE(trace.peak_memory().size() == 1);
+  const PeakMemory& read = trace.peak_memory()[0];
+  CHECK(trace.device_name(read.device) == "cuda:0");
+  CHECK(read.peak == 900);
+  CHECK(read.allocated == 700);
+  CHECK(read.step == 4);
+  CHECK(read.moment == PeakMoment::backward_begins);
+  CHECK(read.kinds[static_cast<std::size_t>(LiveKind::data)].bytes == 700);
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].kind == (last == LiveKind::parameter ? last : LiveKind::other));
+}
+
+TEST_CASE("a look that names more rows than there is room for is read as far as there is") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  PeakMemoryPayload* const peak = recorder->add_peak_memory(recorder->intern_device("cpu"));
+  store_look(peak, look_of(100, LiveKind::buffer));
+  peak->looks[0].rows = 50'000;
+  CHECK(read_trace(*recorder).peak_memory().at(0).rows.size() == kPeakRows);
+  peak->current = 77;
+  CHECK(read_trace(*recorder).peak_memory().empty());
 }
 
 TEST_CASE("a damaged site keeps the rest of the trace readable") {

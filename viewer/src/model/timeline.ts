@@ -1,15 +1,19 @@
 // When steps and their phases were, as the page's part "timeline" has them: columns, in microseconds; the begin of a
 // step counts from that of the run. What is left of a step after its phases is its rest.
 
-export const PHASES = ["forward", "backward", "optimizer", "rest"] as const;
+export const PHASES = ["forward", "backward", "optimizer", "data", "rest"] as const;
 export type Phase = (typeof PHASES)[number];
 
-// As they follow one another. What lies between a backward and the optimizer counts as the rest of the step.
-const COLUMNS = ["forward", "backward", "between", "optimizer", "rest"] as const;
+// As they follow one another. What lies between a backward and the optimizer counts as the rest of the step; what a step
+// has waited for data, wherever it did, stands at its end.
+const COLUMNS = ["forward", "backward", "between", "optimizer", "rest", "data"] as const;
 type ColumnName = (typeof COLUMNS)[number];
-const PHASE_OF: Record<ColumnName, Phase> = { forward: "forward", backward: "backward", between: "rest", optimizer: "optimizer", rest: "rest" };
+const PHASE_OF: Record<ColumnName, Phase> = {
+  forward: "forward", backward: "backward", between: "rest", optimizer: "optimizer", rest: "rest", data: "data",
+};
 
-export type Steps = { step: number[]; begin: number[]; taken: number } & Record<ColumnName, number[]>;
+// `data` is null where no wait for a DataLoader was seen.
+export type Steps = { step: number[]; begin: number[]; taken: number; data: number[] | null } & Record<Exclude<ColumnName, "data">, number[]>;
 
 // When a process waited in a collective.
 export interface Waits {
@@ -24,7 +28,7 @@ export interface TimelinePart {
   waits: (Waits | null)[];
 }
 
-export const NO_STEPS: Steps = { step: [], begin: [], taken: 0, forward: [], backward: [], between: [], optimizer: [], rest: [] };
+export const NO_STEPS: Steps = { step: [], begin: [], taken: 0, forward: [], backward: [], between: [], optimizer: [], rest: [], data: null };
 
 export interface Span {
   from: number; // seconds since the run began
@@ -51,7 +55,7 @@ export function extentOf(part: TimelinePart): Span {
 }
 
 export function lengthOf(steps: Steps, i: number): number {
-  return COLUMNS.reduce((sum, column) => sum + (steps[column][i] ?? 0), 0);
+  return COLUMNS.reduce((sum, column) => sum + (steps[column]?.[i] ?? 0), 0);
 }
 
 // Calls `draw` with each phase of each step that lies in the span, in their order.
@@ -60,7 +64,7 @@ export function eachPhase(steps: Steps, span: Span, draw: (phase: Phase, from: n
     let at = (steps.begin[i] ?? 0) * MICROSECOND;
     if (at > span.to) return;
     for (const column of COLUMNS) {
-      const length = (steps[column][i] ?? 0) * MICROSECOND;
+      const length = (steps[column]?.[i] ?? 0) * MICROSECOND;
       if (length > 0 && at + length >= span.from && at <= span.to) draw(PHASE_OF[column], at, at + length);
       at += length;
     }
@@ -95,6 +99,7 @@ export interface Summary {
   longest: number;
   longestStep: number;
   shares: Record<Phase, number>;
+  dataIsTold: boolean;
 }
 
 export function summaryOf(steps: Steps): Summary {
@@ -102,7 +107,7 @@ export function summaryOf(steps: Steps): Summary {
   const sorted = [...lengths].sort((a, b) => a - b);
   const all = lengths.reduce((a, b) => a + b, 0);
   const longest = Math.max(0, ...lengths);
-  const sum = (column: ColumnName) => steps[column].reduce((a, b) => a + b, 0);
+  const sum = (column: ColumnName) => (steps[column] ?? []).reduce((a, b) => a + b, 0);
   const share = (...columns: ColumnName[]) => (all === 0 ? 0 : columns.map(sum).reduce((a, b) => a + b, 0) / all);
   return {
     shown: lengths.length,
@@ -110,7 +115,10 @@ export function summaryOf(steps: Steps): Summary {
     median: (sorted[Math.floor(sorted.length / 2)] ?? 0) * MICROSECOND,
     longest: longest * MICROSECOND,
     longestStep: steps.step[lengths.indexOf(longest)] ?? 0,
-    shares: { forward: share("forward"), backward: share("backward"), optimizer: share("optimizer"), rest: share("between", "rest") },
+    shares: {
+      forward: share("forward"), backward: share("backward"), optimizer: share("optimizer"), data: share("data"), rest: share("between", "rest"),
+    },
+    dataIsTold: steps.data !== null,
   };
 }
 

@@ -1,11 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import { bytesText } from "../model/format";
-import { curveName, liveSites, processName, type Curve, type LiveSite, type MemoryPart } from "../model/memory";
+import { curveName, peakPlaces, peakText, processName, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
 import type { Finding, Report } from "../model/report";
 import { Device } from "./Device";
 import { LiveMemoryView, Share } from "./Kinds";
 import { Place } from "./Place";
-import { ProcessChoice } from "./ProcessChoice";
+import { ProcessChoice, startingProcess } from "./ProcessChoice";
 import { Table, type Column } from "./Table";
 import { usePart } from "./usePart";
 
@@ -26,31 +26,72 @@ const PEAKS: Column<PeakRow>[] = [
   { title: "Held at last", cell: (row) => bytesText(row.curve.held[row.curve.held.length - 1] ?? 0), number: true },
 ];
 
-function siteColumns(largest: number): Column<LiveSite>[] {
+function placeColumns(largest: number): Column<PeakPlace>[] {
   return [
-    { title: "Bytes", cell: (site) => bytesText(site.bytes), number: true },
-    { title: "Share", cell: (site) => <Share bytes={site.bytes} of={largest} /> },
-    { title: "Tensors", cell: (site) => site.tensors.toLocaleString("en"), number: true },
-    { title: "Device", cell: (site) => <Device name={site.device === "" ? "host" : site.device} /> },
-    { title: "Line", cell: (site) => <Place place={site} /> },
-    { title: "Made by", cell: (site) => <code>{site.op}</code> },
+    { title: "Bytes", cell: (place) => bytesText(place.bytes), number: true },
+    { title: "Share", cell: (place) => <Share bytes={place.bytes} of={largest} /> },
+    { title: "Tensors", cell: (place) => place.tensors.toLocaleString("en"), number: true },
+    { title: "Kind", cell: (place) => <Kind name={place.kind} /> },
+    { title: "Line", cell: (place) => <Place place={place} /> },
+    { title: "Made by", cell: (place) => <code>{place.op}</code> },
   ];
 }
 
-function AtPeak({ report, data }: { report: Report; data: MemoryPart }) {
-  const has = (index: number) => (data.sites[index]?.length ?? 0) > 0;
-  const [picked, choose] = useState<number | null>(null);
-  const chosen = picked ?? report.run.processes.findIndex((_, i) => has(i));
-  if (chosen < 0) return null;
-  const sites = liveSites(data, chosen);
+type KindRow = Peak["by_kind"][number];
+
+function kindColumns(all: number): Column<KindRow>[] {
+  return [
+    { title: "Kind", cell: (row) => <Kind name={row.kind} /> },
+    { title: "Bytes", cell: (row) => bytesText(row.bytes), number: true },
+    { title: "Of all", cell: (row) => `${Math.round((row.bytes / Math.max(all, 1)) * 100)} %`, number: true },
+    { title: "Tensors", cell: (row) => row.tensors.toLocaleString("en"), number: true },
+  ];
+}
+
+const colorOf = (kind: string) => `kind-${kind.replaceAll(" ", "-")}`;
+
+function Kind({ name }: { name: string }) {
+  return <span class="kind-name"><span class={`swatch ${colorOf(name)}`} aria-hidden="true" />{name}</span>;
+}
+
+// The table beneath it has the same numbers.
+function KindBar({ rows, all }: { rows: KindRow[]; all: number }) {
   return (
-    <section class="panel" aria-labelledby="lines-title">
+    <div class="kind-bar" aria-hidden="true">
+      {rows.map((row) => <span key={row.kind} class={colorOf(row.kind)} style={{ width: `${(row.bytes / Math.max(all, 1)) * 100}%` }} />)}
+    </div>
+  );
+}
+
+function PeakOf({ peak, texts }: { peak: Peak; texts: string[] }) {
+  const device = peak.device ?? "host";
+  const places = peakPlaces(texts, peak);
+  const rest = unlisted(peak);
+  return (
+    <section class="peak" aria-label={`Live memory of ${device} at its peak`}>
+      <h4><Device name={device} /></h4>
+      <p>{peakText(peak)}</p>
+      <KindBar rows={peak.by_kind} all={peak.listed} />
+      <Table caption={`Live memory of ${device} by kind`} columns={kindColumns(peak.listed)} rows={peak.by_kind} />
+      <Table caption={`Live memory of ${device} by line`} columns={placeColumns(places[0]?.bytes ?? 1)} rows={places} />
+      {rest > 0 && <p class="faint">{bytesText(rest)} more is in no tensor that an operator was seen to make.</p>}
+    </section>
+  );
+}
+
+function AtPeak({ report, data }: { report: Report; data: MemoryPart }) {
+  const has = (index: number) => (data.peaks[index]?.length ?? 0) > 0;
+  const [picked, choose] = useState<number | null>(null);
+  const chosen = picked ?? startingProcess(report.run.processes, has, undefined);
+  if (chosen < 0) return null;
+  const peaks = [...(data.peaks[chosen] ?? [])].sort((a, b) => Number(a.device === null) - Number(b.device === null));
+  return (
+    <section class="panel" aria-labelledby="peak-title">
       <div class="bar">
-        <h3 id="lines-title">Live memory by line, at the peak of each device</h3>
+        <h3 id="peak-title">What was live when most was in use</h3>
         <ProcessChoice processes={report.run.processes} has={has} chosen={chosen} choose={choose} />
       </div>
-      <Table caption="Lines whose tensors keep most" hideCaption columns={siteColumns(sites[0]?.bytes ?? 1)} rows={sites} />
-      <p class="faint">Of the lines that censuses saw keep most; small ones are not recorded.</p>
+      {peaks.map((peak) => <PeakOf key={peak.device} peak={peak} texts={data.texts} />)}
     </section>
   );
 }

@@ -15,7 +15,8 @@ const SAID: Record<Phase, string> = {
   forward: "forward",
   backward: "backward",
   optimizer: "optimizer",
-  rest: "rest of the step: data, logging, what comes between",
+  data: "waits for a DataLoader",
+  rest: "rest of the step: logging, what comes between",
 };
 
 function since(report: Report, time: string | null): number | null {
@@ -53,7 +54,9 @@ const COLUMNS: Column<RowSummary>[] = [
   { title: "Steps", cell: (row) => (row.shown < row.taken ? `${row.taken}, ${row.shown} shown` : row.taken), number: true },
   { title: "Median", cell: (row) => secondsText(row.median), number: true },
   { title: "Longest", cell: (row) => `${secondsText(row.longest)}, step ${row.longestStep}`, number: true },
-  ...PHASES.map((phase): Column<RowSummary> => ({ title: phase, cell: (row) => percent(row.shares[phase]), number: true })),
+  ...PHASES.map((phase): Column<RowSummary> => ({
+    title: phase, cell: (row) => (phase === "data" && !row.dataIsTold ? "" : percent(row.shares[phase])), number: true,
+  })),
   {
     title: "Longest wait in a collective",
     cell: ({ waits }) => (waits.count === 0 ? "" : `${secondsText(waits.longest)}, ${waits.name}`),
