@@ -17,7 +17,7 @@ constexpr std::size_t kMostAlternatives = 6;
 std::optional<std::string> lasting_place(const KeptTensor& track) {
   std::optional<std::string> place;
   for (const Stay& stay : track.stays) {
-    if (stay.has(trace::kPlaceEmpty)) continue;
+    if (stay.has(trace::kPlaceEmpty) || stay.in_set_up) continue;
     if (place && *place != stay.text()) return std::nullopt;
     place = stay.text();
   }
@@ -211,17 +211,18 @@ std::string in_quotes(const std::string& sentence) {
 
 }  // namespace
 
-std::vector<std::string> Learner::sentences_of(const std::vector<KeptTensor>& tracks) {
+std::vector<std::string> Learner::sentences_of(const std::vector<KeptTensor>& tracks,
+                                               const std::vector<KeptTensor>& moving) {
   using trace::PlaceKind;
   std::vector<std::string> all;
-  append_sentences(all, sentences_about(tracks, "parameters and buffers",
+  append_sentences(all, sentences_about(moving, "parameters and buffers",
                                         rules::mask_of(PlaceKind::parameter) | rules::mask_of(PlaceKind::buffer)));
-  append_sentences(all, sentences_about(tracks, "attributes", rules::mask_of(PlaceKind::attribute)));
+  append_sentences(all, sentences_about(moving, "attributes", rules::mask_of(PlaceKind::attribute)));
   if (std::ranges::any_of(tracks, is_state)) {
     if (state_is_beside(tracks)) {
       all.emplace_back("optimizer state beside its parameter");
     } else {
-      append_sentences(all, sentences_about(tracks, "optimizer state", rules::mask_of(PlaceKind::state)));
+      append_sentences(all, sentences_about(moving, "optimizer state", rules::mask_of(PlaceKind::state)));
     }
   }
   return all;
@@ -238,7 +239,7 @@ void Learner::add(const trace::TraceFile& trace) {
       process.by_local_rank = process.by_local_rank && (!stay.device.starts_with("cuda:") || stay.device == own);
     }
   }
-  process.sentences = sentences_of(tracks);
+  process.sentences = sentences_of(tracks, moving_tensors_of(trace));
   processes_.push_back(std::move(process));
 }
 

@@ -28,7 +28,9 @@ class Learner {
     bool by_local_rank;  // what is on a GPU is on that of the process's number
   };
 
-  static std::vector<std::string> sentences_of(const std::vector<KeptTensor>& tracks);
+  // `moving`: those of `tracks` with where they were within steps.
+  static std::vector<std::string> sentences_of(const std::vector<KeptTensor>& tracks,
+                                               const std::vector<KeptTensor>& moving);
 
   std::vector<Process> processes_;
   std::uint32_t optimizer_steps_ = 0;

@@ -40,7 +40,8 @@ struct PlacementRecord {
 };
 static_assert(sizeof(PlacementRecord) == 24);
 
-enum class LookedAt : std::uint8_t { none = 0, backward_end = 1, interpreter_end = 2 };
+// `in_step`: before the backward of a step has ended, at what is first used or was moved, or where an exception left.
+enum class LookedAt : std::uint8_t { none = 0, backward_end = 1, interpreter_end = 2, in_step = 3 };
 
 // One look at all of them; those that are where they were are left out. `count` of PlacementRecord follow.
 struct PlacementsPayload {

@@ -14,6 +14,7 @@
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/holder_search.h"
+#include "hooks/inprocess/events/moves.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/peak_memory.h"
 #include "hooks/inprocess/events/placements.h"
@@ -93,9 +94,10 @@ void remember_nodes(ThreadState& state, ForwardOrigin origin, std::uint64_t now)
   state.node_sequence = now;
 }
 
-[[gnu::cold, gnu::noinline]] void begin_iteration() noexcept {
+[[gnu::cold, gnu::noinline]] void begin_iteration(const ThreadState& state) noexcept {
   const Pass before = runtime.last_pass.exchange(Pass::forward, std::memory_order_relaxed);
   if (before == Pass::none) note_step_begins(runtime.step.load(std::memory_order_relaxed));
+  note_use_begins(state, before == Pass::none);
   if (before != Pass::backward) return;
   const std::uint32_t step = runtime.step.fetch_add(1, std::memory_order_relaxed) + 1;
   runtime.recorder->set_step(step);
@@ -106,7 +108,7 @@ void remember_nodes(ThreadState& state, ForwardOrigin origin, std::uint64_t now)
 
 inline void count_iteration(const ThreadState& state) noexcept {
   if (state.backward_depth == 0 && runtime.last_pass.load(std::memory_order_relaxed) != Pass::forward) [[unlikely]]
-    begin_iteration();
+    begin_iteration(state);
 }
 
 }  // namespace
@@ -212,7 +214,8 @@ const void* python_after_engine(ThreadState& state, const void* caller) noexcept
 
 // After a backward everything that a step needs was in use. A backward inside of another one is a part of its step.
 [[gnu::cold, gnu::noinline]] void look_where_tensors_are(ThreadState& state, const void* caller) noexcept {
-  if (const void* thread = python_after_engine(state, caller)) look_at_placements(thread);
+  if (const void* thread = python_after_engine(state, caller))
+    look_at_placements(thread, trace::LookedAt::backward_end);
 }
 
 [[gnu::cold, gnu::noinline]] void look_at_peak(ThreadState& state, const void* caller) noexcept {

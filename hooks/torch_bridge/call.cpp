@@ -6,6 +6,7 @@
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
 #include "hooks/inprocess/common/runtime.h"
+#include "hooks/inprocess/events/moves.h"
 #include "hooks/inprocess/events/operator_table.h"
 #include "hooks/inprocess/events/step_times.h"
 #include "hooks/inprocess/interpreter/code_table.h"
@@ -72,15 +73,8 @@ inline bool only_operators_make_nodes(const ThreadState& state) noexcept {
   return state.backward_frame != nullptr && state.outer.frame == state.backward_frame;
 }
 
-// Whether the user's frames of two sites are at one instruction.
-bool same_line(trace::SiteId one, trace::SiteId other) noexcept {
-  const trace::Position a = runtime.recorder->site(one).user;
-  const trace::Position b = runtime.recorder->site(other).user;
-  return a.file == b.file && a.line == b.line && a.column == b.column;
-}
-
 // One iteration counts once, however many parameter groups or inner optimizers it steps.
-void count_optimizer_step() noexcept {
+void count_optimizer_step(const ThreadState& state) noexcept {
   const std::uint32_t step = runtime.step.load(std::memory_order_relaxed);
   if (runtime.last_optimizer_step.load(std::memory_order_relaxed) == step) {
     if (runtime.timed_step.load(std::memory_order_relaxed) == step) note_optimizer_runs();
@@ -89,6 +83,7 @@ void count_optimizer_step() noexcept {
   if (runtime.last_optimizer_step.exchange(step, std::memory_order_relaxed) != step) {
     runtime.recorder->count_optimizer_step();
     note_optimizer_begins();
+    note_use_begins(state, false);
   }
 }
 
@@ -105,7 +100,7 @@ OutermostCall::OutermostCall(trace::OperatorId op, const Operands& seen, bool ma
     start_thread(state);
   memo_ = find_call_site(state, makes_values);
   record_in_ring(state, op, seen);
-  if ((state.outer.site.marks & kOptimizerCode) != 0) count_optimizer_step();
+  if ((state.outer.site.marks & kOptimizerCode) != 0) count_optimizer_step(state);
   if (state.unhandled != nullptr) [[unlikely]]
     notice_handled(state);
 }
@@ -147,8 +142,10 @@ inline void OutermostCall::give_origin(std::atomic<std::uint64_t>* vacancy, cons
     how = device == seen_.device ? trace::How::derived : trace::How::moved;
     if (const c10::StorageImpl* source = TensorFields::storage_behind(seen_.first)) {
       parent = origin_table().find(source);
-      if (how == trace::How::moved) [[unlikely]]
+      if (how == trace::How::moved) [[unlikely]] {
         note_copy(source, Copied::away, {state_.outer.site.id, callers(state_), device_slot(device)});
+        note_move(state_, source);
+      }
     }
   }
   tag(vacancy, storage, parent, device, how);
@@ -267,7 +264,7 @@ void OutermostCall::copied(const c10::StorageImpl* to, const c10::StorageImpl* f
   const trace::LineageId made = origin_table().find(to);
   if (made != trace::LineageId::none) {  // by a factory, for this copy; otherwise it is some older storage
     const trace::LineageNode node = runtime.recorder->lineage(made);
-    if (node.how != trace::How::created || !same_line(node.site, state_.outer.site.id)) return;
+    if (node.how != trace::How::created || !is_same_line(node.site, state_.outer.site.id)) return;
     origin_table().erase(to);
   }
   auto* vacancy = origin_table().vacancy(to);

@@ -7,6 +7,7 @@
 #include "hooks/inprocess/interpreter/python_thread.h"
 #include "hooks/inprocess/provenance/sites.h"
 #include "hooks/torch_bridge/event.h"
+#include "hooks/torch_bridge/look_after_move.h"
 #include "hooks/torch_bridge/operand_list.h"
 #include "hooks/torch_bridge/races.h"
 #include "hooks/torch_bridge/tensor_memory.h"
@@ -166,7 +167,9 @@ void WatchedCall::took_value(const at::Tensor& value) const noexcept {
 void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments, const void* caller) noexcept {
   if (state.busy || state.gives_away) return;
   if (state.number != nullptr && name_of(op) != "aten::item") settle_number(state, op);
-  if ((attention.load(std::memory_order_relaxed) & ~kNumberTaken) == 0) return;
+  const std::uint64_t wanted = attention.load(std::memory_order_relaxed);
+  if ((wanted & kLookWanted) != 0) look_after_move(state, caller);
+  if ((wanted & ~(kNumberTaken | kLookWanted)) == 0) return;
   meet_operands(state, op, arguments, caller);
 }
 

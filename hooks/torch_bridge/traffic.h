@@ -88,7 +88,7 @@ void note_watched(const WatchedCall& call, const First& first, const Rest&... re
 }
 
 // An outermost operator is about to run while something needs attention: tells of a race when it uses what a pending
-// copy is at work on, and which operator took the number that the host waited for.
+// copy is at work on, and which operator took the number that the host waited for; looks again at what was moved.
 [[gnu::cold]] void attend(ThreadState& state, trace::OperatorId op, const ArgumentsView& arguments,
                           const void* caller) noexcept;
 

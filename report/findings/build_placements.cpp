@@ -35,11 +35,14 @@ std::optional<std::string> device_of_rule(const rules::Where& where, const trace
   return rank >= 0 ? std::optional(where.device.substr(0, colon + 1) + std::to_string(rank)) : std::nullopt;
 }
 
+bool is_on(const std::string& device, const rules::Where& where, const trace::TraceFile& trace) {
+  const auto expected = device_of_rule(where, trace);
+  return !expected /* nothing is known to be wrong */ || device == *expected || device.starts_with(*expected + ":");
+}
+
 bool is_at(const Stay& stay, const rules::Where& where, const trace::TraceFile& trace) {
-  const auto device = device_of_rule(where, trace);
-  if (!device) return true;  // nothing is known to be wrong
-  const bool there = stay.device == *device || stay.device.starts_with(*device + ":");
-  return there && (!where.pinned || stay.has(trace::kPlacePinned));
+  const bool pinned = stay.has(trace::kPlacePinned) || !device_of_rule(where, trace);
+  return is_on(stay.device, where, trace) && (!where.pinned || pinned);
 }
 
 std::string expected_text(const rules::Rule& rule, const trace::TraceFile& trace) {
@@ -65,14 +68,17 @@ bool says_something_of(const rules::Rule& rule, const KeptTensor& track, std::si
 
 class Judge {
  public:
-  Judge(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks) : trace_(trace), tracks_(tracks) {}
+  // `tracks`: what was seen at the ends of steps; `moving`: within them, too.
+  Judge(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks, const std::vector<KeptTensor>& moving)
+      : trace_(trace), tracks_(tracks), moving_(moving) {}
 
   // Sets `applied` where a name has the pattern.
   std::vector<Breach> breaches(const rules::Rule& rule, bool& applied) {
     rules::Pattern::Error error;
     const auto pattern = rules::Pattern::parse(rule.pattern, &error);
     std::vector<const KeptTensor*> matched;
-    for (const KeptTensor& track : tracks_) {
+    // What belongs together is moved line by line: only the end of a step tells whether it stays apart.
+    for (const KeptTensor& track : rule.about == rules::About::place ? moving_ : tracks_) {
       const bool asked = (rule.kinds & rules::mask_of(track.kind)) != 0;
       if (pattern && asked && pattern->matches(track.path())) matched.push_back(&track);
     }
@@ -101,11 +107,24 @@ class Judge {
         const Stay& stay = track->stays[k];
         const auto right = [&](const rules::Where& where) { return is_at(stay, where, trace_); };
         if (!says_something_of(rule, *track, k, last_step()) || std::ranges::any_of(rule.places, right)) continue;
+        if (stay.in_set_up && !has_left(rule, *track, k)) continue;
         found.push_back({track, &stay, expected});
         break;
       }
     }
     return found;
+  }
+
+  // Whether it had been where the rule has it, by an earlier stay or by its history. Before the first backward has
+  // ended, a tensor that has not may be on its way there.
+  bool has_left(const rules::Rule& rule, const KeptTensor& track, std::size_t index) const {
+    const auto is_right = [&](const std::string& device) {
+      return std::ranges::any_of(rule.places, [&](const rules::Where& where) { return is_on(device, where, trace_); });
+    };
+    const auto earlier = track.stays.begin() + static_cast<std::ptrdiff_t>(index);
+    if (std::any_of(track.stays.begin(), earlier, [&](const Stay& stay) { return is_right(stay.device); })) return true;
+    const std::vector<LineageStep> steps = lineage_of(trace_, track.stays[index].lineage);
+    return std::ranges::any_of(steps, [&](const LineageStep& step) { return is_right(step.device); });
   }
 
   const KeptTensor* parameter(const std::string& name) {
@@ -189,6 +208,7 @@ class Judge {
 
   const trace::TraceFile& trace_;
   const std::vector<KeptTensor>& tracks_;
+  const std::vector<KeptTensor>& moving_;
   std::map<std::string, const KeptTensor*> by_path_;
   std::vector<std::unique_ptr<KeptTensor>> made_tracks_;
 };
@@ -300,9 +320,10 @@ bool RuleBook::holds_for(const rules::Rule& rule, const trace::TraceFile& trace)
 
 std::vector<Finding> RuleBook::judge(const trace::TraceFile& trace) {
   const std::vector<KeptTensor> tracks = kept_tensors_of(trace);
-  if (tracks.empty()) return {};
+  const std::vector<KeptTensor> moving = moving_tensors_of(trace);
+  if (moving.empty()) return {};
   saw_names_ = true;
-  Judge judge(trace, tracks);
+  Judge judge(trace, tracks, moving);
   std::vector<Finding> findings = judge_expectations(trace, tracks, off_);
   for (const rules::Rule& rule : current_) {
     if (rule.about == rules::About::sync || rule.about == rules::About::transfer) continue;

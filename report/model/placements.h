@@ -19,6 +19,8 @@ struct Stay {
   std::uint8_t flags = 0;  // trace::PlacementFlags
   trace::LineageId lineage = trace::LineageId::none;
   std::int64_t time_ns = 0;
+  bool in_step = false;    // seen within a step, not at its end
+  bool in_set_up = false;  // within the first one, which nothing tells from what comes before the training
 
   bool has(trace::PlacementFlags flag) const { return (flags & flag) != 0; }
   // "cpu pinned"
@@ -46,6 +48,10 @@ struct KeptTensor {
 // Those that were seen while the process trained. Of a process that never came to the end of a backward, those at its
 // end: what happens to a model behind its training says nothing about it.
 std::vector<KeptTensor> kept_tensors_of(const trace::TraceFile& trace);
+
+// The same with the stays that were seen within steps: of those that the training went on after, or that the process
+// died in.
+std::vector<KeptTensor> moving_tensors_of(const trace::TraceFile& trace);
 
 // The modules that were seen, each with its name as `owner` and its class; they have no stays.
 std::vector<KeptTensor> modules_of(const trace::TraceFile& trace);

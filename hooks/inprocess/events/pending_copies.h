@@ -47,6 +47,7 @@ struct PendingCopy {
 // pending.
 extern std::atomic<std::uint64_t> attention;
 inline constexpr std::uint64_t kNumberTaken = std::uint64_t{1} << 63;  // see traffic.h
+inline constexpr std::uint64_t kLookWanted = std::uint64_t{1} << 62;   // see moves.h
 
 class PendingCopies {
  public:

@@ -158,6 +158,12 @@ trace::SiteId known_site(ThreadCaches* caches, const void* innermost, const void
 
 }  // namespace
 
+bool is_same_line(trace::SiteId one, trace::SiteId other) noexcept {
+  const trace::Position a = runtime.recorder->site(one).user;
+  const trace::Position b = runtime.recorder->site(other).user;
+  return a.file == b.file && a.line == b.line && a.column == b.column;
+}
+
 const void* innermost_frame(const void* frame) noexcept {
   for (int walked = 0; frame != nullptr && walked < kMaxFramesWalked; ++walked) {
     if (has_code(frame)) return frame;

@@ -23,6 +23,9 @@ DEVSAN_OFTEN_RUN CallSite walked_site(ThreadCaches* caches, FrameMemo& memo, con
 // The site of a frame by itself, which is no torch's.
 trace::SiteId site_of_frame(const void* frame) noexcept;
 
+// Whether the user's frames of two sites are at one instruction.
+bool is_same_line(trace::SiteId one, trace::SiteId other) noexcept;
+
 // What call_site() of thread_caches.h says, past the cache, which it fills.
 [[gnu::cold]] CallSite call_site_again(ThreadCaches* caches, const void* frame, bool whole) noexcept;
 

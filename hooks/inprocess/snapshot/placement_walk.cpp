@@ -69,6 +69,12 @@ bool is_machinery(std::string_view name) noexcept {
                                    name == "_hf_hook" || name == "_old_forward");
 }
 
+// Torch's function that calls a module's `forward`.
+bool calls_module(const void* code) noexcept {
+  char buffer[32];
+  return text_of(field<const void*>(code, code_members.name), buffer, sizeof buffer) == "_call_impl";
+}
+
 // Who finds one of these on a module knows that something else decides where its tensors are.
 bool is_mark_of_manager(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 6> kMarks = {
@@ -124,7 +130,8 @@ class PlacementWalk::Variables final : public LinkVisitor {
   PlacementWalk& walk_;
 };
 
-void PlacementWalk::run(const void* thread, const void* left) {
+void PlacementWalk::run(const void* thread, const void* left, bool outside_modules) {
+  outside_modules_ = outside_modules;
   nodes_.reserve(1024);
   seen_.reserve(4096);
   add_main_module();
@@ -160,7 +167,9 @@ void PlacementWalk::add_frames(const void* innermost) {
   std::size_t count = 0;
   for (const void* frame = innermost; frame != nullptr && count < frames.size(); frame = frame_previous(frame)) {
     const void* code = frame_code(frame);
-    if ((code_table.marks(code) & (kNoCode | kTorchCode)) == 0) frames[count++] = frame;
+    const std::uint32_t marks = code_table.marks(code);
+    if (outside_modules_ && (marks & kTorchCode) != 0 && calls_module(code)) count = 0;
+    if ((marks & (kNoCode | kTorchCode)) == 0) frames[count++] = frame;
   }
   Variables variables(*this);
   while (count > 0 && !ended_) visit_frame(frames[--count], false, variables);
@@ -214,8 +223,20 @@ bool PlacementWalk::add_node(std::uint32_t parent, const Link& link, void* objec
   return true;
 }
 
+// Modules first: what they keep has its name from them, rather than from a list that a variable holds of it.
 void PlacementWalk::follow() {
-  for (; followed_ < nodes_.size() && !ended_; ++followed_) visit_module(followed_);
+  std::vector<std::uint32_t> others;
+  for (std::size_t next = 0; !ended_;) {
+    for (; followed_ < nodes_.size() && !ended_; ++followed_) {
+      if (nodes_[followed_].what == What::module) {
+        visit_module(followed_);
+      } else {
+        others.push_back(followed_);
+      }
+    }
+    if (ended_ || next == others.size()) return;
+    visit_module(others[next++]);
+  }
 }
 
 // Any object: of modules and optimizers, members have a meaning.

@@ -69,8 +69,9 @@ class PlacementWalk {
   PlacementWalk(PlacedTensorVisitor& visitor, RootNames& names) : visitor_(visitor), names_(names) {}
 
   // `thread` is the calling one's PyThreadState. `left`: the innermost frame of an exception that was left; may be
-  // null.
-  void run(const void* thread, const void* left);
+  // null. `outside_modules`: without the functions that run in the call of a module, where the modules in it have other
+  // names (`self`, `layer`) than at the end of a step.
+  void run(const void* thread, const void* left, bool outside_modules);
 
   bool truncated() const { return truncated_; }
   std::string owner_of(const PlacedTensor& tensor) const;
@@ -131,6 +132,7 @@ class PlacementWalk {
   std::unordered_map<const void*, What> types_;
   std::uint32_t followed_ = 0;
   std::uint32_t others_ = 0;  // objects that are neither modules nor optimizers
+  bool outside_modules_ = false;
   bool truncated_ = false;
   bool ended_ = false;
   TensorLayout layout_;
