@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/findings/build_placements.h"
+#include "report/findings/experts.h"
 #include "report/findings/partitions.h"
 #include "report/model/operands.h"
 
@@ -139,6 +140,7 @@ class Expectations {
   }
 
   std::vector<Breach> partitions() const { return misplaced_partitions(trace_, tracks_); }
+  std::vector<Breach> experts() const { return misplaced_experts(trace_, tracks_); }
 
  private:
   // Of any of an average's tensors, for they are moved together, and not of each it is known.
@@ -173,10 +175,9 @@ std::vector<Finding> judge_expectations(const trace::TraceFile& trace, const std
                                         const std::set<std::string>& off) {
   using Judge = std::vector<Breach> (Expectations::*)() const;
   static constexpr std::pair<std::string_view, Judge> kAll[] = {
-      {"module-on-one-device", &Expectations::left_behind},
-      {"state-beside-parameter", &Expectations::astray},
-      {"average-beside-model", &Expectations::averages},
-      {"partition-where-configured", &Expectations::partitions},
+      {"module-on-one-device", &Expectations::left_behind},  {"state-beside-parameter", &Expectations::astray},
+      {"average-beside-model", &Expectations::averages},     {"partition-where-configured", &Expectations::partitions},
+      {"expert-where-its-group-is", &Expectations::experts},
   };
   const Expectations expectations(trace, tracks);
   std::vector<Finding> findings;

@@ -47,6 +47,21 @@ def test_deepspeed(clean, words):
     check(clean, "clean_deepspeed.py", *words.split(), ranks=2)
 
 
+def test_experts_that_two_ranks_of_deepspeed_divide(clean):
+    check(clean, "clean_experts.py", ranks=2)
+
+
+def test_an_expert_that_leaves_its_rank_is_told_of(clean):
+    run = clean.simulated("clean_experts.py", "astray", ranks=2)
+    assert run.status == 0, run.stderr[-4000:]
+    [finding] = run.loud()
+    assert (finding["kind"], finding["ranks"]) == ("wrong-placement", [1])
+    expectation = finding["expectation"]
+    assert expectation["rule"] == "expert-where-its-group-is"
+    assert expectation["names"][0] == "model.layers.1.moe.deepspeed_moe.experts.deepspeed_experts.1.up.weight"
+    assert finding["where"]["source"].strip().endswith('.to("cuda:0")')
+
+
 @pytest.mark.parametrize("words", ["fully_shard", "fully_shard offloaded", "wrapped", "wrapped offloaded",
                                    "wrapped offloaded flat"])
 def test_fsdp(clean, words):

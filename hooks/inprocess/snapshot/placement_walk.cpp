@@ -239,17 +239,31 @@ void PlacementWalk::follow() {
   }
 }
 
+// What a module's attributes say of where its tensors belong: that something else decides, how many experts it has of
+// how many ranks', and, of an entry of a ModuleList, which device is its own.
+void PlacementWalk::read_attributes(std::uint32_t node, const Members& members) {
+  const std::uint32_t parent = nodes_[node].parent;
+  const bool listed = parent != node && nodes_[node].link.kind == LinkKind::child &&
+                      short_type_name(nodes_[parent].object) == "ModuleList";
+  for (const auto& [link, object] : members.all) {
+    char buffer[64];
+    if (link.kind != LinkKind::attribute || link.name == nullptr || object == python.none) continue;
+    const std::string_view name = text_of(link.name, buffer, sizeof buffer);
+    if (is_mark_of_manager(name)) nodes_[node].managed = true;
+    Settings settings(*this, node);
+    if (is_setting_of_experts(name)) visit_setting(name, object, settings);
+    if (!listed) continue;
+    if (const std::string device = device_said(object); !device.empty()) settings.setting(name, -1, device);
+  }
+}
+
 // Any object: of modules and optimizers, members have a meaning.
 void PlacementWalk::visit_module(std::uint32_t node) {
   const What what = nodes_[node].what;
   Members members;
   visit_links(const_cast<void*>(nodes_[node].object), members);
   if (what == What::module) {
-    for (const auto& [link, object] : members.all) {
-      char buffer[64];
-      if (link.kind != LinkKind::attribute || object == python.none) continue;
-      if (is_mark_of_manager(text_of(link.name, buffer, sizeof buffer))) nodes_[node].managed = true;
-    }
+    read_attributes(node, members);
     ended_ =
         ended_ || !visitor_.placed(
                       {nullptr, mixed(nodes_[node].key, 1), trace::PlaceKind::module, nodes_[node].managed, node, {}});

@@ -113,6 +113,7 @@ class PlacementWalk {
   void add_variable(const Link& link, void* object);
   void follow();
   void visit_module(std::uint32_t node);
+  void read_attributes(std::uint32_t node, const Members& members);
   void visit_state(std::uint32_t node, const void* dict);
   void visit_states();
   void member(std::uint32_t node, const Link& link, void* object);

@@ -1,8 +1,11 @@
 #include "hooks/inprocess/snapshot/settings.h"
 
+#include "hooks/inprocess/bridge/tensor_objects.h"
+#include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/interpreter/code_api.h"
 #include "hooks/inprocess/interpreter/own_attributes.h"
 #include "hooks/inprocess/interpreter/python_api.h"
+#include "hooks/inprocess/provenance/device_slots.h"
 
 namespace devsan::hooks {
 
@@ -36,6 +39,21 @@ bool is_setting(std::string_view name) noexcept {
 #include "hooks/inprocess/snapshot/setting_names.def"
 #undef DEVSAN_SETTING
   return false;
+}
+
+bool is_setting_of_experts(std::string_view name) noexcept {
+  return name == "ep_size" || name == "num_local_experts";
+}
+
+std::string device_said(const void* value) {
+  const DeviceKey told = device_in(value);
+  std::string text;
+  if (told != 0) {
+    text = runtime.recorder->string(runtime.recorder->device_name(device_slot(told)));
+  } else if (is_text(value)) {
+    text = text_of(value);
+  }
+  return text.starts_with("cuda:") && text.size() < 16 ? text : std::string();
 }
 
 void visit_setting(std::string_view name, const void* value, SettingVisitor& visitor) {

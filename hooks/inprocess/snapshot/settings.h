@@ -14,6 +14,12 @@ bool has_settings(const void* type) noexcept;
 
 bool is_setting(std::string_view name) noexcept;
 
+// Whether a module says by an attribute of this name how its experts are divided among ranks.
+bool is_setting_of_experts(std::string_view name) noexcept;
+
+// "cuda:1" where an attribute is a torch.device, or the name of one, and one device alone is meant; empty otherwise.
+std::string device_said(const void* value);
+
 class SettingVisitor {
  public:
   // `entry` of a dictionary, by its number; -1 where the attribute is none.
