@@ -54,13 +54,20 @@ std::string facts_line(const Finding& finding) {
 
 std::string operand_table(const Finding& finding) {
   if (finding.operands.empty()) return "";
-  std::string text = "| | Operand | Written | Device | Shape | Type |\n| --- | --- | --- | --- | --- | --- |\n";
+  const auto any = [&](const auto& says) { return std::ranges::any_of(finding.operands, says); };
+  const bool args = any([](const Operand& operand) { return !operand.arg.empty(); });
+  const bool types = any([](const Operand& operand) { return operand.shape || !operand.dtype.empty(); });
+  std::string text = "| |" + std::string(args ? " Operand |" : "") + " Written | Device |";
+  text += types ? " Shape | Type |\n" : "\n";
+  text += "| --- |" + std::string(args ? " --- |" : "") + " --- | --- |" + (types ? " --- | --- |\n" : "\n");
   for (std::size_t i = 0; i < std::min(finding.operands.size(), kShownOperands); ++i) {
     const Operand& operand = finding.operands[i];
     const std::string& name = operand.name.empty() ? operand.text : operand.name;
-    text += std::string(operand.odd ? "| ▸ " : "| ") + "| " + code_cell(operand.arg) + " | " + code_cell(name) + " | " +
-            code_cell(operand.device) + " | " + code_cell(shape_text(operand)) + " | " + code_cell(operand.dtype) +
-            " |\n";
+    text += operand.odd ? "| ▸ | " : "| | ";
+    if (args) text += code_cell(operand.arg) + " | ";
+    text += code_cell(name) + " | " + code_cell(operand.device) + " |";
+    if (types) text += " " + code_cell(shape_text(operand)) + " | " + code_cell(operand.dtype) + " |";
+    text += "\n";
   }
   if (finding.operands.size() > kShownOperands) {
     text += "\n… and " + counted(finding.operands.size() - kShownOperands, "more operand") + "\n";

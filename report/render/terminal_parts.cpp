@@ -48,6 +48,13 @@ std::size_t widest(const std::vector<OperandRow>& rows, std::string OperandRow::
   return columns;
 }
 
+// The same within bounds; 0 of a column that is left out, because no row has anything there.
+std::size_t width_if_any(const std::vector<OperandRow>& rows, std::string OperandRow::*cell, std::size_t least,
+                         std::size_t most) {
+  const bool any = std::ranges::any_of(rows, [&](const OperandRow& row) { return !(row.*cell).empty(); });
+  return any ? std::min(widest(rows, cell, least), most) : 0;
+}
+
 std::vector<const Frame*> frames_of(const Finding& finding) {
   std::vector<const Frame*> frames;
   for (const Operand& operand : finding.operands) {
@@ -86,25 +93,32 @@ std::string place_text(const std::string& file, int line, std::size_t columns) {
 Lines operand_lines(const Finding& finding, const Style& style) {
   if (finding.operands.empty()) return {};
   const auto rows = rows_of(finding.operands);
-  const std::size_t arg = std::min<std::size_t>(widest(rows, &OperandRow::arg, 3), 16);
+  const std::size_t arg = width_if_any(rows, &OperandRow::arg, 3, 16);
   const std::size_t device = std::min<std::size_t>(widest(rows, &OperandRow::device, 6), 16);
-  const std::size_t shape = std::min<std::size_t>(widest(rows, &OperandRow::shape, 5), 20);
-  const std::size_t dtype = std::min<std::size_t>(widest(rows, &OperandRow::dtype, 5), 12);
+  const std::size_t shape = width_if_any(rows, &OperandRow::shape, 5, 20);
+  const std::size_t dtype = width_if_any(rows, &OperandRow::dtype, 5, 12);
   const std::size_t fixed = 4 + arg + device + shape + dtype + 4 * 2;
   const std::size_t room = style.width > fixed + 12 ? style.width - fixed : 12;
   const std::size_t name = std::min(widest(rows, &OperandRow::name, 4), room);
 
+  const auto cell = [](const std::string& text, std::size_t width) {
+    return width == 0 ? std::string() : "  " + pad_right(cut_right(text, width), width);
+  };
+  // The names stand behind the arguments, where a column has those.
+  const std::size_t first = arg == 0 ? std::max(name, std::size_t{7}) : arg + 2 + name;
   Lines lines;
-  lines.push_back("    " + painted(style, Paint::faint,
-                                   pad_right("operand", arg + 2 + name) + "  " + pad_right("device", device) + "  " +
-                                       pad_right("shape", shape) + "  dtype"));
+  std::string heading =
+      pad_right("operand", first) + "  " + pad_right("device", device) + cell("shape", shape) + cell("dtype", dtype);
+  heading.erase(heading.find_last_not_of(' ') + 1);
+  lines.push_back("    " + painted(style, Paint::faint, heading));
   for (const OperandRow& row : rows) {
     const bool odd = row.operand->odd;
     std::string line = odd ? "  " + painted(style, Paint::error, "▸") + " " : "    ";
-    line += pad_right(cut_right(row.arg, arg), arg) + "  ";
-    line += painted(style, odd ? Paint::strong : Paint::plain, pad_right(cut_middle(row.name, name), name)) + "  ";
-    line += painted(style, odd ? Paint::error : Paint::note, pad_right(cut_right(row.device, device), device)) + "  ";
-    line += pad_right(cut_right(row.shape, shape), shape) + "  " + cut_right(row.dtype, dtype);
+    if (arg != 0) line += pad_right(cut_right(row.arg, arg), arg) + "  ";
+    const std::size_t wide = arg == 0 ? first : name;
+    line += painted(style, odd ? Paint::strong : Paint::plain, pad_right(cut_middle(row.name, name), wide)) + "  ";
+    line += painted(style, odd ? Paint::error : Paint::note, pad_right(cut_right(row.device, device), device));
+    line += cell(row.shape, shape) + cell(row.dtype, dtype);
     line.erase(line.find_last_not_of(' ') + 1);
     lines.push_back(std::move(line));
   }

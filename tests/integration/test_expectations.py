@@ -1,5 +1,7 @@
 """What devsan expects without a rule: what breaks it, what switches it off, and what must not be taken for it."""
 
+import subprocess
+
 import pytest
 
 
@@ -32,6 +34,17 @@ def test_a_parameter_that_stayed_where_its_module_was_moved_from(run_python):
     assert (expectation["expected"], expectation["found"]) == ("cuda:0", "cpu")
     assert expectation["names"] == ["layer.scale"]
     assert "torch.ones(4)" in finding["where"]["source"]
+
+
+def test_the_table_of_what_is_misplaced_has_no_empty_columns(run_python, devsan):
+    run = run_python(LEFT_BEHIND, sim=1)
+    def written(*how):
+        return subprocess.run([devsan, "view", run.out, *how], capture_output=True, text=True, check=True).stdout
+
+    [heading] = [line.split() for line in written().splitlines() if line.split()[:1] == ["operand"]]
+    [row] = [line.split() for line in written().splitlines() if line.split()[:2] == ["▸", "layer.scale"]]
+    assert (heading, row[1:]) == (["operand", "device"], ["layer.scale", "cpu"])
+    assert "| | Written | Device |\n| --- | --- | --- |\n| ▸ | `layer.scale` | `cpu` |\n" in written("--markdown")
 
 
 @pytest.mark.parametrize("off", ["module-on-one-device", "all"])
