@@ -19,25 +19,36 @@ import time
 from bench_measure import median_interval
 
 WARM_UPS = 50
+LAYERS = 40
 DEVSAN = pathlib.Path(__file__).resolve().parent.parent / ".venv/bin/devsan"
 
 
-def train(steps):
-    """Prints the processor time of the steps after the first ones, in seconds."""
+def training(layers):
+    """A function that makes one step of the training."""
     import torch
 
     torch.set_num_threads(1)
     layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 40)
+    model = torch.nn.TransformerEncoder(layer, layers)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
     batch = torch.randn(4, 16, 64)
-    begin = 0.0
-    for step in range(WARM_UPS + steps):
-        if step == WARM_UPS:
-            begin = time.process_time()
+
+    def step():
         model(batch).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
+
+    return step
+
+
+def train(steps):
+    """Prints the processor time of the steps after the first ones, in seconds."""
+    step = training(LAYERS)
+    for _ in range(WARM_UPS):
+        step()
+    begin = time.process_time()
+    for _ in range(steps):
+        step()
     print(time.process_time() - begin)
 
 
