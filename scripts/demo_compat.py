@@ -1,5 +1,5 @@
-"""What deepspeed 0.14.2 (April 2024) needs so that it can be imported beside today's torch and numpy: the names that
-were removed since, and some quiet. Nothing of ZeRO is touched."""
+"""What deepspeed 0.12.3 to 0.14.2 (November 2023 to April 2024) needs so that it can be imported beside today's torch and
+numpy: the names that were removed since, and some quiet. Nothing of ZeRO is touched."""
 
 import contextlib
 import io
@@ -25,6 +25,8 @@ def import_deepspeed():
 def restore_removed_names():
     # torch 2.4 removed this helper; deepspeed/elasticity/elastic_agent.py imports it. Only elastic training calls it.
     add(elastic_agent, "_get_socket_with_port", unavailable("_get_socket_with_port"))
+    # torch has no logger of that name either; deepspeed 0.12.3 imports it there, also for elastic training alone.
+    add(elastic_agent, "log", logging.getLogger("torch.distributed.elastic"))
     # numpy 2.0 removed this constant; deepspeed/autotuning/scheduler.py imports it. Only the autotuner uses it.
     add(numpy, "BUFSIZE", 8192)
 

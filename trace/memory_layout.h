@@ -156,7 +156,10 @@ enum HolderFlags : std::uint32_t {
   kHolderBounded = 1,  // a container that drops its oldest entries when it is full
   kHolderGraph = 2,    // the tensors that are held have an autograd graph, which holds others
   kHolderByGraph = 4,  // the holder is one tensor, whose graph alone holds what this record counts
+  kHolderLonger = 8,   // with both: there is nothing to count but that graph's nodes, which become more with every step
 };
+// From this bit on: of how many nodes the graph of one of the tensors is; 0 where it was not counted.
+inline constexpr std::uint32_t kHolderNodesShift = 8;
 
 inline constexpr std::size_t kSiteSamples = 64;
 

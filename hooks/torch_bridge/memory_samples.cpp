@@ -95,9 +95,10 @@ constinit Curves curves{};
 constinit std::atomic<std::int64_t> next_look{0};
 constinit std::atomic<bool> looking{false};
 
-void look_at_host(trace::MemorySample sample) noexcept {
+// What the process takes of it.
+std::uint64_t look_at_host(trace::MemorySample sample) noexcept {
   sample.used = own_bytes();
-  if (sample.used == 0) return;
+  if (sample.used == 0) return 0;
   sample.held = runtime.host->pinned_bytes->load(std::memory_order_relaxed);
   if (curves.host == nullptr) {
     note_capacity("host", host_capacity());
@@ -105,6 +106,7 @@ void look_at_host(trace::MemorySample sample) noexcept {
     curves.host = runtime.recorder->add_memory_series(trace::SeriesKind::host, trace::DeviceSlot::none, curves.clock);
   }
   trace::add_sample(curves.host, sample);
+  return sample.used;
 }
 
 #ifdef DEVSAN_DEVICE_ALLOCATORS
@@ -184,18 +186,19 @@ void note_fork() noexcept {}
 void look_at_devices(const trace::MemorySample&) {}
 #endif
 
-void look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock) noexcept {
+std::uint64_t look_at_memory(const trace::MemorySample& sample, trace::SeriesClock clock) noexcept {
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   if (curves.epoch.exchange(epoch) != epoch || curves.clock != clock) {
     curves.clock = clock;
     curves.host = nullptr;
     curves.devices.fill(nullptr);
   }
-  look_at_host(sample);
+  const std::uint64_t host = look_at_host(sample);
   try {
     look_at_devices(sample);
   } catch (...) {  // no allocator of CUDA, or one that cannot be asked
   }
+  return host;
 }
 
 // Of a step that comes too soon for more, what its tensors keep is looked at alone; of rounds always: those of one line
@@ -213,7 +216,7 @@ void sample(std::uint32_t step, trace::SeriesClock clock) noexcept {
   at.step = step;
   if (due) {
     next_look.store(now + kInterval, std::memory_order_relaxed);
-    look_at_memory(at, clock);
+    at.used = look_at_memory(at, clock);
   }
   take_site_census(at, clock);
   errno = error;

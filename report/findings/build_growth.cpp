@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "report/findings/growth.h"
 #include "report/model/frames.h"
@@ -24,6 +25,7 @@ constexpr double kAccountedFor = 0.5;  // of a curve's slope, by tensors
 // What the process itself may need for a tensor that is kept: its objects in C++ and Python, the nodes of its graph,
 // the block of the allocator. Measured are 1.5 KiB; a graph has nodes without tensors, too.
 constexpr double kBytesOfRecords = 8192;
+constexpr double kBytesOfNode = 4096;  // of a graph; measured are 1.2 KiB, of one that is mostly functions in Python
 
 struct GrowingSite {
   const trace::SiteMemory* site = nullptr;
@@ -102,11 +104,12 @@ std::uint32_t step_in_run(const Process& process, const Growth& growth) {
 }
 
 // Those that a list or dict keeps come first, of these the ones whose graphs keep the others: what has no holder
-// follows.
+// follows. Of equal ones the order in the program decides, so that ranks name the same.
 bool comes_first(const GrowingSite& a, const GrowingSite& b) {
   if (a.holder.empty() != b.holder.empty()) return b.holder.empty();
   if (with_graph(a) != with_graph(b)) return with_graph(a);
-  return a.part.bytes_per_step > b.part.bytes_per_step;
+  if (a.part.bytes_per_step != b.part.bytes_per_step) return a.part.bytes_per_step > b.part.bytes_per_step;
+  return std::tie(a.part.at.file, a.part.at.line, a.part.op) < std::tie(b.part.at.file, b.part.at.line, b.part.op);
 }
 
 // `records`: what the host gains with every step by these tensors, besides themselves.
@@ -137,7 +140,8 @@ Finding finding_of(const trace::TraceFile& trace, const Process& process, std::v
   }
   finding.step = step_in_run(process, growth);
   finding.time_ns = first.time_ns;
-  growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step);
+  if (records > growth.bytes_per_step) growth.device.clear();  // most of what grows is the host's
+  growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step + (growth.device.empty() ? records : 0));
   const MemoryCurve* curve = curve_of(process, growth.device);
   const double total = curve != nullptr ? static_cast<double>(curve->points.back().used) : 0;
   const double gained = growth.bytes_per_step * (first.last_step - std::min(growth.since, first.last_step));
@@ -198,18 +202,37 @@ Finding finding_of(const Process& process, const MemoryCurve& curve, const Slope
   finding.step = step_in_run(process, growth);
   finding.time_ns = curve.points.back().time_ns;
   finding.growth = std::move(growth);
-  finding.id = identity_of(finding);
   return finding;
 }
 
-// How many tensors more there are with every step, of those that have grown for as long as the host's curve.
-double tensors_beside(const std::vector<GrowingSite>& sites, const MemoryCurve& host, const Slope& slope) {
+// What the process may need with every step for the tensors that have grown for as long as the host's curve, and for
+// their graphs. Tensors that are kept together have one graph.
+double records_of(const std::vector<GrowingSite>& sites, const MemoryCurve& host, const Slope& slope) {
   const std::uint32_t late = slope.since + (host.points.back().step - slope.since) / 4;
   double tensors = 0;
+  double nodes = 0;
   for (const GrowingSite& site : sites) {
-    if (site.slope.since <= late) tensors += site.part.tensors_per_step;
+    if (site.slope.since > late) continue;
+    tensors += site.part.tensors_per_step;
+    nodes = std::max(nodes, site.part.tensors_per_step * (site.site->holder_flags >> trace::kHolderNodesShift));
   }
-  return tensors;
+  return tensors * kBytesOfRecords + nodes * kBytesOfNode;
+}
+
+// Names the tensor whose graph becomes longer and longer, where there is one: nodes are what the process grows by.
+void name_graph(const trace::TraceFile& trace, Finding& finding) {
+  const auto longer = [](const trace::SiteMemory& site) { return (site.holder_flags & trace::kHolderLonger) != 0; };
+  const auto found = std::ranges::find_if(trace.site_memory(), longer);
+  const auto at = found == trace.site_memory().end() ? std::nullopt : user_frame_of(trace, found->site);
+  if (!at) return;
+  finding.op = trace.operator_name(found->op);
+  finding.where = *at;
+  finding.stack = {*at};
+  finding.growth->holder = trace.string(found->holder);
+  finding.growth->graph = true;
+  finding.growth->seldom = false;
+  finding.growth->sum_at = at;
+  advise(finding);
 }
 
 // What grows, with what the tensors that grow say of it.
@@ -233,10 +256,13 @@ Curves judge_curves(const trace::TraceFile& trace, const Process& process, const
     const double tensors = by_tensors[curve.device];
     if (!slope || tensors > slope->per_step * kAccountedFor) continue;
     const double rest = slope->per_step - tensors;
-    if (curve.device.empty() && rest <= tensors_beside(sites, curve, *slope) * kBytesOfRecords) {
+    if (curve.device.empty() && rest <= records_of(sites, curve, *slope)) {
       curves.records = rest;
     } else {
-      curves.findings.push_back(finding_of(process, curve, *slope, seldom));
+      Finding finding = finding_of(process, curve, *slope, seldom);
+      if (curve.device.empty()) name_graph(trace, finding);
+      finding.id = identity_of(finding);
+      curves.findings.push_back(std::move(finding));
     }
   }
   return curves;

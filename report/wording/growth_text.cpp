@@ -39,9 +39,11 @@ std::string container_of(const std::string& holder) {
 
 std::string growth_headline(const Finding& finding) {
   const Growth& growth = *finding.growth;
-  const std::string rate = rate_text(growth.bytes_per_step) + " more with every " + std::string(step_of(growth.clock));
+  const double all = growth.bytes_per_step + (growth.device.empty() ? growth.records_per_step : 0);
+  const std::string rate = rate_text(all) + " more with every " + std::string(step_of(growth.clock));
+  const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
   if (growth.parts.empty()) {
-    const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
+    if (!growth.holder.empty()) return whose + " grows: " + rate + ", kept by the graph of `" + growth.holder + "`";
     return whose + " grows: " + rate +
            (growth.seldom ? ", and the run was too short to tell by which tensors" : ", and no tensors account for it");
   }
@@ -55,6 +57,8 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
   Lines lines;
   if (!finding.growth) return lines;
   const Growth& growth = *finding.growth;
+  if (growth.parts.empty() && !growth.holder.empty())
+    append_wrapped(lines, "What grows: the autograd graph of `" + growth.holder + "`", 2, style, Paint::strong);
   if (!growth.parts.empty()) {
     std::string heading = "What grows";
     if (!growth.holder.empty())

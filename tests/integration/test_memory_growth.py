@@ -371,6 +371,43 @@ def test_a_running_sum_of_values_alone_is_no_growth(run_python):
     assert growth(run, ("warning", "note")) == []
 
 
+# Many small layers: the graph of a batch is of many nodes, which stay when its backward has given back all else.
+SUM_AFTER_BACKWARD = """
+    import time, torch
+    torch.manual_seed(0)
+    layers = (layer for at in range(100) for layer in (torch.nn.Linear(4, 4), torch.nn.Tanh()))
+    net = torch.nn.Sequential(*layers).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    total, kept = torch.zeros((), device="cuda"), []
+    for step in range(200):
+        optimizer.zero_grad()
+        loss = net(torch.randn(8, 4, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+        {each}
+        time.sleep(0.01)
+    print(float(total))
+"""
+
+
+def test_a_running_sum_after_backwards_is_named_though_no_tensor_grows(run_python):
+    run = run_python(SUM_AFTER_BACKWARD.format(each="total = total + loss  # here"), sim=1)
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] == "total" and finding["growth"]["graph"] is True
+    assert finding["growth"]["parts"] == [] and finding["growth"]["device"] is None
+    assert "# here" in linecache.getline(finding["root_cause"]["file"], finding["root_cause"]["line"])
+    assert ".item()" in finding["fix"]["text"]
+
+
+def test_a_long_graph_that_is_as_long_each_time_is_not_blamed_for_what_else_grows(run_python):
+    each = """total = total.detach()
+        for again in range(20): total = total * 0.5 + loss
+        kept.append(bytes(1) * (1 << 17))"""
+    run = run_python(SUM_AFTER_BACKWARD.format(each=each), sim=1)
+    [finding] = growth(run)
+    assert finding["growth"]["holder"] is None and finding["where"] is None
+
+
 STEP_OUTPUTS = """
     import torch
     torch.manual_seed(0)

@@ -12,8 +12,10 @@
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/events/graph_lengths.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/provenance/lineage_nodes.h"
+#include "hooks/inprocess/provenance/stack.h"
 #include "hooks/inprocess/snapshot/object_search.h"
 
 namespace devsan::hooks {
@@ -51,6 +53,25 @@ Way way_to(const ObjectSearch& search, std::uint32_t index) {
   return way;
 }
 
+// How many nodes a graph has, and how many of them one site has made.
+class NodesOfGraph final : public GraphVisitor {
+ public:
+  explicit NodesOfGraph(trace::SiteId site = trace::SiteId::none) : site_(site) {}
+
+  void node(trace::SiteId site) override {
+    ++all_;
+    if (site == site_) ++of_site_;
+  }
+
+  std::uint32_t all() const noexcept { return all_; }
+  std::uint32_t of_site() const noexcept { return of_site_; }
+
+ private:
+  trace::SiteId site_;
+  std::uint32_t all_ = 0;
+  std::uint32_t of_site_ = 0;
+};
+
 // How many nodes of one graph each site has made.
 class NodesOfSites final : public GraphVisitor {
  public:
@@ -73,20 +94,23 @@ class Holders final : public TensorObserver {
  public:
   explicit Holders(std::span<const GrowingSite> sites) : sites_(sites), search_(*this) {}
 
-  void look(const void* thread) {
+  // `lengths`: where to look for graphs that become longer; null where that is not wanted.
+  void look(const void* thread, GraphLengths* lengths, std::uint32_t step) {
     search_.run_threads(thread);
     std::vector<std::size_t> kept_by_none;
     for (std::size_t k = 0; k < sites_.size(); ++k) {
       if (!tell(k)) kept_by_none.push_back(k);
     }
     if (!kept_by_none.empty()) tell_graphs(kept_by_none);
+    if (lengths != nullptr) tell_longer_graph(*lengths, step);
   }
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override {
     const trace::LineageId tag = tensor_history(tensor);
     if (tag == trace::LineageId::none) return;
     const trace::LineageNode node = runtime.recorder->lineage(tag);
-    if (graphs_.size() < kGraphs && has_graph(tensor)) graphs_.push_back({place, tensor, node.site});
+    if (graphs_.size() < kGraphs && has_graph(tensor))
+      graphs_.push_back({place, tensor, node.site, node.op, node.device});
     for (std::size_t k = 0; k < sites_.size(); ++k) {
       if (sites_[k].site != node.site || sites_[k].op != node.op || sites_[k].device != node.device) continue;
       const Way way = way_to(search_, place);
@@ -94,7 +118,7 @@ class Holders final : public TensorObserver {
       ++found.count;
       found.open = way.open;
       found.bounded = way.bounded;
-      found.graph = found.graph || has_graph(tensor);
+      if (found.graph == nullptr && has_graph(tensor)) found.graph = tensor;
     }
   }
 
@@ -103,7 +127,7 @@ class Holders final : public TensorObserver {
     std::uint64_t count = 0;
     bool open = false;
     bool bounded = false;
-    bool graph = false;
+    const c10::TensorImpl* graph = nullptr;  // of those, the first that has one
   };
 
   // A tensor with a graph that an object of the program holds.
@@ -111,6 +135,8 @@ class Holders final : public TensorObserver {
     std::uint32_t place;
     const c10::TensorImpl* tensor;
     trace::SiteId made_at;
+    trace::OperatorId op;
+    trace::DeviceSlot device;
   };
 
   // What no object holds, a running sum may: `total += loss` keeps the graph of every step. Of several tensors that
@@ -131,6 +157,27 @@ class Holders final : public TensorObserver {
     }
   }
 
+  // After a backward a graph holds no results any more, but `total += loss` still keeps its nodes: those that the line
+  // of the tensor itself has made are one more for each step.
+  void tell_longer_graph(GraphLengths& lengths, std::uint32_t step) const {
+    for (const Graph& graph : graphs_) {
+      if (graph.made_at == trace::SiteId::none) continue;
+      NodesOfGraph nodes(graph.made_at);
+      visit_graph(graph.tensor, nodes, kNodesOfGraph);
+      if (nodes.of_site() < kLeastNodes) continue;
+      const Way way = way_to(search_, graph.place);
+      const trace::StringId name = runtime.recorder->intern_string(way.text);
+      if (way.open || !lengths.grows({name, graph.made_at, nodes.of_site(), step})) continue;
+      trace::SiteMemoryPayload* const record =
+          runtime.recorder->add_site_memory(graph.made_at, graph.op, graph.device, trace::SeriesClock::iterations);
+      trace::Recorder::set_holder(record, name, trace::kHolderGraph | trace::kHolderByGraph | trace::kHolderLonger,
+                                  graph.made_at);
+      trace::FrameRecord frames[2];
+      keep_source_lines({frames, frames_of_site(graph.made_at, frames)});
+      return;
+    }
+  }
+
   // The way that most of them are reached by; where that is a single one, there has to be no more than it.
   bool tell(std::size_t site) const {
     const auto& ways = found_[site];
@@ -138,7 +185,12 @@ class Holders final : public TensorObserver {
     if (most == ways.end()) return false;
     const auto& [text, found] = *most;
     if (found.count * 2 < sites_[site].count && !(found.open && found.count >= kManyEntries)) return false;
-    const std::uint32_t flags = (found.bounded ? trace::kHolderBounded : 0U) | (found.graph ? trace::kHolderGraph : 0U);
+    std::uint32_t flags = found.bounded ? trace::kHolderBounded : 0U;
+    if (found.graph != nullptr) {
+      NodesOfGraph nodes;
+      visit_graph(found.graph, nodes, kNodesOfGraph);
+      flags |= trace::kHolderGraph | nodes.all() << trace::kHolderNodesShift;
+    }
     trace::Recorder::set_holder(sites_[site].series, runtime.recorder->intern_string(text), flags);
     return true;
   }
@@ -154,6 +206,9 @@ class Holders final : public TensorObserver {
   ObjectSearch search_;
 };
 
+// What earlier searches have seen of graphs, in this process.
+constinit GraphLengths lengths{};
+
 // Written before it is asked for, and not again before somebody has looked.
 struct Request {
   enum class State { none, asked, looked_at };
@@ -161,6 +216,8 @@ struct Request {
   std::atomic<bool> queued{false};  // at the interpreter
   std::array<GrowingSite, kSitesOfSearch> sites;
   std::size_t count = 0;
+  bool graphs = false;
+  std::uint32_t step = 0;
   std::uint64_t epoch = 0;
 };
 constinit Request request{};
@@ -192,19 +249,22 @@ void search_holders_now(const void* thread) noexcept {
     const PythonSection section;
     const Busy busy(state);
     try {
-      Holders({request.sites.data(), request.count}).look(thread);
+      GraphLengths* const wanted = request.graphs && lengths.wants_more(request.epoch) ? &lengths : nullptr;
+      Holders({request.sites.data(), request.count}).look(thread, wanted, request.step);
     } catch (const std::exception&) {  // names are worth no failure
     }
   }
   request.state.store(Request::State::none, std::memory_order_release);
 }
 
-bool search_holders_soon(std::span<const GrowingSite> sites) noexcept {
+bool search_holders_soon(std::span<const GrowingSite> sites, bool graphs, std::uint32_t step) noexcept {
   if (!runtime.has_python || !interpreter_lives()) return false;
   const bool waits = request.state.load(std::memory_order_acquire) != Request::State::none;
   if (waits && is_of_this_process()) return false;
   std::ranges::copy(sites.first(std::min(sites.size(), kSitesOfSearch)), request.sites.begin());
   request.count = std::min(sites.size(), kSitesOfSearch);
+  request.graphs = graphs;
+  request.step = step;
   request.epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   request.state.store(Request::State::asked, std::memory_order_release);
   // A call that a main thread has not come to yet will do; there is room for a few of them only.

@@ -14,7 +14,8 @@ inline constexpr std::size_t kSitesOfSearch = 32;
 // here could be to wait for ever. The main thread does that, and it may do nothing but wait for another one: a thread
 // that knows when it can wait for the lock calls search_holders_now(). What is found is written to the sites' records.
 // False where nobody will look: there is no interpreter, or the search before has not begun.
-bool search_holders_soon(std::span<const GrowingSite> sites) noexcept;
+// `graphs`: also looks for a graph that has become longer since an earlier such search. `step` is that of iterations.
+bool search_holders_soon(std::span<const GrowingSite> sites, bool graphs, std::uint32_t step) noexcept;
 
 // Whether nobody has looked yet.
 bool holders_are_wanted() noexcept;

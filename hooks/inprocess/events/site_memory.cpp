@@ -48,6 +48,10 @@ constexpr std::size_t kLargest = 12;
 constexpr std::uint32_t kRisesToRecord = 4;
 constexpr std::uint32_t kRisesToSearch = 6;
 constexpr int kSearchesOfSite = 3;
+// Where the process itself grows, and no tensors need do so, graphs are looked at. What it takes and gives back on its
+// own is less than so much.
+constexpr std::uint64_t kRiseOfHost = 65536;
+constexpr int kSearchesOfGraphs = 5;
 
 struct Site {
   std::uint64_t key;  // 0: the place is free
@@ -104,6 +108,7 @@ class Sites final : public LiveStorageVisitor {
 
   void start() noexcept {
     forget_sites();
+    host_ = {};
     censuses_ = 0;
     records_ = 0;
   }
@@ -174,6 +179,22 @@ class Sites final : public LiveStorageVisitor {
             trace::DeviceSlot(site.key & 0xff), site.count, site.series};
   }
 
+  struct Host {
+    std::uint64_t most = 0;
+    std::uint32_t rises = 0;
+    std::int32_t searches = 0;
+  };
+
+  // More rises are waited for before each further look.
+  bool wants_graphs(const trace::MemorySample& sample) noexcept {
+    if (sample.used > host_.most + kRiseOfHost) {
+      host_.most = sample.used;
+      ++host_.rises;
+    }
+    return !computed_only_ && host_.searches < kSearchesOfGraphs && sample.step >= kStepsToSearch &&
+           host_.rises >= kRisesToSearch << host_.searches;
+  }
+
   // More rises are waited for before each further attempt.
   void search_holders(const trace::MemorySample& sample) noexcept {
     std::array<GrowingSite, kSitesOfSearch> growing;
@@ -187,7 +208,9 @@ class Sites final : public LiveStorageVisitor {
       asked[count] = &site;
       growing[count++] = told_of(site);
     }
-    if (count == 0 || !search_holders_soon({growing.data(), count})) return;
+    const bool graphs = wants_graphs(sample);
+    if ((count == 0 && !graphs) || !search_holders_soon({growing.data(), count}, graphs, sample.step)) return;
+    host_.searches += graphs ? 1 : 0;
     for (std::size_t k = 0; k < count; ++k) ++asked[k]->searches;
   }
 
@@ -200,6 +223,7 @@ class Sites final : public LiveStorageVisitor {
   std::size_t known_count_ = 0;
   std::uint32_t censuses_ = 0;
   int records_ = 0;
+  Host host_;
   trace::LineageId last_node_ = trace::LineageId::none;
   Site* last_ = nullptr;
   bool computed_only_;
@@ -241,7 +265,7 @@ struct PacedCensuses {
 // What the steps of one kind of clock have shown.
 struct Counted {
   Sites sites;
-  PacedCensuses paced;
+  PacedCensuses paced{};
   std::uint64_t epoch = 0;
   std::int64_t next_census = 0;
 

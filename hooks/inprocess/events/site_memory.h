@@ -9,9 +9,10 @@
 namespace devsan::hooks {
 
 // Takes a census of the live storages if one is due: what censuses cost in all stays below half a percent of the time.
-// `sample` tells time and step. One thread at a time, outside of every allocator; a forked child begins anew.
-// Rounds are counted apart from all else, and only what operators have computed: whoever loads a model or data moves
-// and makes one tensor after the other, and keeps them.
+// `sample` tells time and step, and in `used` what the process takes of the host, 0 where that was not looked at. One
+// thread at a time, outside of every allocator; a forked child begins anew. Rounds are counted apart from all else, and
+// only what operators have computed: whoever loads a model or data moves and makes one tensor after the other, and
+// keeps them.
 void take_site_census(trace::MemorySample sample, trace::SeriesClock clock) noexcept;
 
 // Whether so many steps have gone by since the last census that this one is to have one, however short they are.
