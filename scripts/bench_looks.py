@@ -5,7 +5,7 @@
 
 The model of bench_placements.py. The look waits for so many times what the last one took (kStepEndFactor in
 hooks/inprocess/events/placements.cpp), so from its share of a step follows after how many steps there is another one,
-and what that adds to all of them. Instructions repeat from run to run, where times of processes differ by 2 %.
+and what that adds to all of them. Instructions repeat to half a percent, where times of processes differ by 2 %.
 """
 
 import math
