@@ -20,6 +20,7 @@
 #include "hooks/torch_bridge/backward.h"
 #include "hooks/torch_bridge/meeting.h"
 #include "hooks/torch_bridge/storage_release.h"
+#include "hooks/torch_bridge/storage_search.h"
 #include "hooks/torch_bridge/thread_start.h"
 
 namespace devsan::hooks {

@@ -24,6 +24,7 @@
 #include "hooks/torch_bridge/collectives.h"
 #include "hooks/torch_bridge/event.h"
 #include "hooks/torch_bridge/schema_operators.h"
+#include "hooks/torch_bridge/storage_search.h"
 #include "hooks/torch_bridge/thread_start.h"
 #include "hooks/torch_bridge/torch_function.h"
 #include "hooks/torch_bridge/traffic.h"

@@ -130,22 +130,6 @@ inline void enumerate(OperandSink& sink, int argument, const at::Device& device)
   sink.device(argument, device);
 }
 
-// Whether an operand lies in a storage.
-class StorageSearch final : public OperandSink {
- public:
-  explicit StorageSearch(const c10::StorageImpl* storage) noexcept : storage_(storage) {}
-  void tensor(int, int, const c10::TensorImpl* tensor) override {
-    found = found || TensorFields::storage_behind(tensor) == storage_;
-  }
-  void generator(int, const at::Generator&) override {}
-  void device(int, c10::Device) override {}
-  void storage(int, const at::Storage&) override {}
-  bool found = false;
-
- private:
-  const c10::StorageImpl* storage_;
-};
-
 // The arguments of one call as a thing that can be handed to code that does not know their types.
 class ArgumentsView {
  public:
