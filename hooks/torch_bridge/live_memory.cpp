@@ -55,9 +55,7 @@ class Owners {
   // Of a storage that no object holds: an autograd graph keeps it, as far as there are graphs; or, of what was made in
   // a backward, that backward. Threads of the engine have no lines of their own.
   LiveOwner owner_of(const void* storage, trace::LineageId value, trace::SiteId made) const {
-    if (const LiveOwner* owner = objects_.find(storage)) {
-      return owner->kind == LiveKind::other && is_input(value, true) ? LiveOwner{LiveKind::data, {}} : *owner;
-    }
+    if (const auto owner = objects_.owner_of(storage, value)) return *owner;
     if (!all_are_known_) return {LiveKind::unknown, {}};
     const bool on_the_way = backward_ && (made == *backward_ || made == trace::SiteId::none);
     if (on_the_way) return {LiveKind::gradient, {}};

@@ -39,9 +39,11 @@ void LiveOwners::look(const void* thread) {
   complete_ = search_.complete();
 }
 
-const LiveOwner* LiveOwners::find(const void* storage) const {
+std::optional<LiveOwner> LiveOwners::owner_of(const void* storage, trace::LineageId value) const {
   const auto found = owners_.find(storage);
-  return found != owners_.end() ? &found->second : nullptr;
+  if (found == owners_.end()) return std::nullopt;
+  if (found->second.kind == LiveKind::other && is_input(value, true)) return LiveOwner{LiveKind::data, {}};
+  return found->second;
 }
 
 void LiveOwners::take(const Seen& seen) {

@@ -1,6 +1,7 @@
 // What the storages of tensors are to the program, by the Python objects that lead to them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,8 +23,8 @@ class LiveOwners final : public TensorObserver {
 
   // Whether every object was seen that the frames of the program's threads lead to.
   bool complete() const { return complete_; }
-  // Null for a storage that no object was seen to keep.
-  const LiveOwner* find(const void* storage) const;
+  // Of a storage with the value in it; nothing where no object was seen to keep it.
+  std::optional<LiveOwner> owner_of(const void* storage, trace::LineageId value) const;
 
   void tensor(std::uint32_t place, const c10::TensorImpl* tensor) override { seen_.push_back({place, tensor}); }
 

@@ -107,9 +107,7 @@ class Kinds {
     // What was there when the backward began and has gone with it was kept by the graph. Something else may lie there.
     const bool gone = origin_table().find(storage.address) != storage.value;
     if (gone) return is_input(storage.value, false) ? LiveKind::data : LiveKind::activation;
-    if (const LiveOwner* owner = owners_->find(storage.address)) {
-      return owner->kind == LiveKind::other && is_input(storage.value, true) ? LiveKind::data : owner->kind;
-    }
+    if (const auto owner = owners_->owner_of(storage.address, storage.value)) return owner->kind;
     const trace::LineageNode made = runtime.recorder->lineage(storage.value);
     if (!owners_->complete() || made.how != trace::How::derived) return LiveKind::unknown;
     // The backward's own results are on their way to the program. Threads of the engine have no lines of their own.
@@ -128,10 +126,10 @@ class Watch {
  public:
   void before_backward() {
     start_in_this_process();
-    open_ = Look();
-    watched_by_ = nullptr;
+    if (is_watched_by(&thread_state())) watched_by_ = nullptr;  // its last backward has failed
     const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
     if (looks_ >= kPeakLooksInTurn && now < next_look_) return;
+    open_ = Look();
     next_look_ = now + kInterval;
     ++looks_;
     watched_by_ = &thread_state();
@@ -151,8 +149,7 @@ class Watch {
     explain(last, thread, backward);
     open_ = Look();
     const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
-    if (walks_ >= kWalksInTurn && now - begin > 0 && now > next_walk_)
-      next_walk_ = now + (now - begin) * kWalkCostFactor;
+    if (walks_ >= kWalksInTurn) next_walk_ = std::max(next_walk_, now + (now - begin) * kWalkCostFactor);
   }
 
   bool is_watched_by(const ThreadState* thread) const noexcept { return watched_by_ == thread; }
