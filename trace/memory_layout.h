@@ -156,9 +156,9 @@ enum HolderFlags : std::uint32_t {
   kHolderBounded = 1,  // a container that drops its oldest entries when it is full
   kHolderGraph = 2,    // the tensors that are held have an autograd graph, which holds others
   kHolderByGraph = 4,  // the holder is one tensor, whose graph alone holds what this record counts
-  kHolderLonger = 8,   // with both: there is nothing to count but that graph's nodes, which become more with every step
+  kHolderLonger = 8,   // with both: only that graph's nodes grow, with every step
 };
-// From this bit on: of how many nodes the graph of one of the tensors is; 0 where it was not counted.
+// From this bit on: how many nodes the graph of one of the tensors has; 0 where it was not counted.
 inline constexpr std::uint32_t kHolderNodesShift = 8;
 
 inline constexpr std::size_t kSiteSamples = 64;
@@ -240,7 +240,7 @@ struct LiveAtPeak {
   PeakMoment moment;
   std::uint8_t reserved_bytes;
   std::array<LiveKindSum, kLiveKindSums> kinds;  // by LiveKind
-  std::array<LiveMemoryRow, kPeakRows> lines;    // the largest, in that order; no module is told
+  std::array<LiveMemoryRow, kPeakRows> lines;    // the largest, in that order, without modules
 };
 static_assert(sizeof(LiveAtPeak) == 24 * kPeakRows + 168);
 

@@ -1,6 +1,6 @@
 // How long the thread that trains waits for a DataLoader. Torch's loader, and what is made after it, marks each call of
 // its iterator for profilers: an operator takes the mark's name when the call begins, and what it gave when the call
-// ends. Those two calls alone cost anything here.
+// ends. Only those two calls cost anything here.
 #pragma once
 
 namespace devsan::hooks {

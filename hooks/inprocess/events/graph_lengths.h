@@ -1,4 +1,4 @@
-// Graphs that become longer from step to step, told by two looks at them.
+// Detects graphs that grow from step to step, by comparing two looks at them.
 #pragma once
 
 #include <array>

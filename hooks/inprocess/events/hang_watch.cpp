@@ -157,8 +157,9 @@ extern "C" void* devsan_watch_for_hangs(void*) {
     const std::uint64_t entered = collective_log.entered();
     const std::uint64_t in = overdue != 0 ? overdue : collective_log.oldest_open(trace::wall_clock_ns());
     record_where_threads_are(in);
-    if (in != 0) record_end(in - 1, epoch);
+    // Where another process waits, it is for the next one; an older one may be of those whose end nothing tells.
     if (overdue == 0) record_end(entered, epoch);
+    if (in != 0) record_end(in - 1, epoch);
     return nullptr;
   }
 }

@@ -166,8 +166,9 @@ class Holders final : public TensorObserver {
       visit_graph(graph.tensor, nodes, kNodesOfGraph);
       if (nodes.of_site() < kLeastNodes) continue;
       const Way way = way_to(search_, graph.place);
+      if (way.open) continue;
       const trace::StringId name = runtime.recorder->intern_string(way.text);
-      if (way.open || !lengths.grows({name, graph.made_at, nodes.of_site(), step})) continue;
+      if (!lengths.grows({name, graph.made_at, nodes.of_site(), step})) continue;
       trace::SiteMemoryPayload* const record =
           runtime.recorder->add_site_memory(graph.made_at, graph.op, graph.device, trace::SeriesClock::iterations);
       trace::Recorder::set_holder(record, name, trace::kHolderGraph | trace::kHolderByGraph | trace::kHolderLonger,

@@ -1,6 +1,5 @@
-// Copies to another device of what the program keeps, while a step of its training runs: what is brought back before
-// the step is over is seen by no look at the step's end. The next operator of another line looks again
-// (look_after_move.h).
+// Copies to another device of what the program keeps, while a step of its training runs: a look at the step's end
+// misses what is moved back before then. The next operator of another line looks again (look_after_move.h).
 //
 // Addresses alone, which are never followed: one that belongs to something else by then costs a look. Nothing here
 // takes a lock or allocates.
