@@ -28,15 +28,14 @@ std::optional<std::pair<std::int64_t, std::int64_t>> span_in(std::string_view te
   return std::pair(*first, *last);
 }
 
-// A tab and a line's end separate what is in a compiled line.
+}  // namespace
+
 std::string without_separators(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(
       out, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
   return out;
 }
-
-}  // namespace
 
 bool holds(const Spans& spans, std::optional<std::int64_t> number) {
   return spans.empty() || (number && std::ranges::any_of(spans, [&](const auto& span) {

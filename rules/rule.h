@@ -28,6 +28,9 @@ struct Where {
   bool pinned = false;
 };
 
+// In one line: a tab and a line's end separate what is in a compiled one.
+std::string without_separators(std::string_view text);
+
 // Numbers from one to another, both included; no span at all stands for every number.
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 inline constexpr std::int64_t kNoEnd = INT64_MAX;

@@ -225,10 +225,7 @@ class SentenceParser {
 }  // namespace
 
 std::optional<SentenceError> parse_sentence(std::string_view sentence, Rule& rule) {
-  // In one line, however many a file writes it in: so reports show it, and a compiled line carries it.
-  rule.sentence = sentence;
-  std::ranges::replace_if(
-      rule.sentence, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+  rule.sentence = without_separators(sentence);  // however many lines a file writes it in
   if (rule.name.empty()) rule.name = rule.sentence;
   return SentenceParser(sentence, rule).run();
 }
