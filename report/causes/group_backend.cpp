@@ -69,7 +69,7 @@ void add_group_backend(Finding& finding, slice::Codebase& codebase) {
   const Frame* const caller = caller_of(finding);
   if (caller == nullptr) return;
   RootCause group = cause_at_group(finding, *caller, codebase);
-  if (!caller->torch && !caller->library) {
+  if (finding.root_cause && !caller->torch && !caller->library) {
     group.confidence = Confidence::possible;
     if (finding.alternatives.size() == kMostAlternatives) finding.alternatives.pop_back();
     finding.alternatives.push_back(std::move(group));

@@ -7,7 +7,8 @@
 namespace devsan::report {
 
 // Where torch's own code or a library entered the collective, as FSDP does with what it offloads, the group's backend
-// becomes the change, and what was the cause the first alternative; else the group is the last alternative.
+// becomes the change, and what was the cause the first alternative. Where the program entered it, the group is the last
+// alternative, or the cause if there is no other.
 void add_group_backend(Finding& finding, slice::Codebase& codebase);
 
 }  // namespace devsan::report

@@ -140,7 +140,8 @@ Finding finding_of(const trace::TraceFile& trace, const Process& process, std::v
   }
   finding.step = step_in_run(process, growth);
   finding.time_ns = first.time_ns;
-  if (records > growth.bytes_per_step) growth.device.clear();  // most of what grows is the host's
+  // What is on a simulated device is memory of the host, too.
+  if (records > growth.bytes_per_step && process.info.contains("simulated")) growth.device.clear();
   growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step + (growth.device.empty() ? records : 0));
   const MemoryCurve* curve = curve_of(process, growth.device);
   const double total = curve != nullptr ? static_cast<double>(curve->points.back().used) : 0;

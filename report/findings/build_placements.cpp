@@ -41,8 +41,8 @@ bool is_on(const std::string& device, const rules::Where& where, const trace::Tr
 }
 
 bool is_at(const Stay& stay, const rules::Where& where, const trace::TraceFile& trace) {
-  const bool pinned = stay.has(trace::kPlacePinned) || !device_of_rule(where, trace);
-  return is_on(stay.device, where, trace) && (!where.pinned || pinned);
+  if (!is_on(stay.device, where, trace)) return false;
+  return !where.pinned || stay.has(trace::kPlacePinned) || !device_of_rule(where, trace);
 }
 
 std::string expected_text(const rules::Rule& rule, const trace::TraceFile& trace) {

@@ -173,7 +173,9 @@ std::vector<Breach> misplaced_experts(const trace::TraceFile& trace, const std::
   std::vector<Breach> found = experts.apart_from_own_word();
   std::vector<Breach> more = experts.apart_from_group();
   found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  std::ranges::sort(found, {}, &Breach::track);  // in the order that they were seen in
+  std::ranges::stable_sort(found, {}, &Breach::track);                  // in the order that they were seen in
+  const auto doubles = std::ranges::unique(found, {}, &Breach::track);  // that break both
+  found.erase(doubles.begin(), doubles.end());
   return found;
 }
 

@@ -75,7 +75,7 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
   }
   if (!process.ending && open && process.ended.value_or(false)) {
     trouble.time_ns = last_sign_of_life(log);
-    trouble.what = "did not exit by itself: it was killed, or it crashed";
+    trouble.what = "was killed or crashed";
     trouble.from_outside = waits_in_last_collective(log);
     return trouble;
   }

@@ -18,7 +18,7 @@ bool is_within(const trace::Placements& look) {
 
 Stay stay_of(const trace::TraceFile& trace, const trace::Placements& look, const trace::PlacementRecord& record) {
   const std::string device(trace.device_name(record.device));
-  return {look.fixed.step, device, record.flags, record.lineage, look.fixed.time_ns, is_within(look), false};
+  return {look.fixed.step, device, record.flags, record.lineage, look.fixed.time_ns};
 }
 
 // By an exception that nobody caught, or by a signal.

@@ -19,8 +19,8 @@ struct Stay {
   std::uint8_t flags = 0;  // trace::PlacementFlags
   trace::LineageId lineage = trace::LineageId::none;
   std::int64_t time_ns = 0;
-  bool in_step = false;    // seen within a step, not at its end
-  bool in_set_up = false;  // within the first one, which nothing tells from what comes before the training
+  // Seen within the first step, which nothing tells from what comes before the training.
+  bool in_set_up = false;
 
   bool has(trace::PlacementFlags flag) const { return (flags & flag) != 0; }
   // "cpu pinned"

@@ -1,4 +1,4 @@
-// Sentences about the ranks that had not what others had.
+// Sentences about the ranks that did not have what others had.
 #pragma once
 
 #include <string>

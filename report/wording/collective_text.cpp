@@ -108,7 +108,8 @@ std::string slow_headline(const Finding& finding, const std::vector<int>& waitin
   const bool somebody_late = !ranks_in(story, RankTurn::late).empty();
   if (somebody_late && !waiting.empty())
     return who(finding.ranks) + " kept " + who(waiting) + " waiting" + long_text + in;
-  return who(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + long_text + in;
+  if (story.waited_ns > 0) return who(finding.ranks) + " spent " + seconds_text(story.waited_ns) + in;
+  return who(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + in;
 }
 
 }  // namespace

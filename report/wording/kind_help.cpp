@@ -40,8 +40,8 @@ std::string_view advice_for(Kind kind) {
              "may "
              "say who ended it.";
     case Kind::collective_slow:
-      return "Where one rank is late again and again, give it less work, or the others more patience; where it is late "
-             "once, as for a checkpoint, raise `--hang-after`.";
+      return "If one rank is late again and again, give it less work. If it is late once, as for a checkpoint, raise "
+             "`--hang-after`.";
     default:
       return "";
   }

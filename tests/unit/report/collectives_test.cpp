@@ -370,7 +370,7 @@ TEST_CASE("A long wait that all ranks had entered blames none of them") {
   const std::vector<Finding> findings = job.findings();
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].ranks == std::vector<int>{0, 1, 2});
-  CHECK(collective_headline(findings[0]) == "ranks 0-2 were for 1 min 15 s in all_reduce 1, entered from train.py:10");
+  CHECK(collective_headline(findings[0]) == "ranks 0-2 spent 1 min 15 s in all_reduce 1, entered from train.py:10");
 }
 
 TEST_CASE("A wait that a rank is still in is no slow one") {
