@@ -89,8 +89,8 @@ def test_a_program_without_iterations_has_no_curve(run_python):
 def test_view_draws_the_curves(run_python, devsan):
     run = run_python(loop("kept = []", "kept.append(torch.ones(1 << 18, device='cuda')); time.sleep(0.021)"), 40, sim=1)
     shown = subprocess.run([devsan, "view", run.out], capture_output=True, text=True, check=True).stdout
-    [line] = [line for line in shown.splitlines() if line.strip().startswith("cuda:0")]
-    assert "▁" in line and line.rstrip().endswith("█")
+    [line] = [line for line in shown.splitlines() if line.strip().startswith("cuda:0") and "▁" in line]
+    assert line.rstrip().endswith("█")
     assert any(line.strip().startswith("host") for line in shown.splitlines())
     assert "MiB" in line
 
