@@ -200,11 +200,15 @@ bool PlacementWalk::is_worth_following(const void* object) const {
 void PlacementWalk::add_variable(const Link& link, void* object) {
   if (!layout_.known()) layout_.learn_from(object);
   if (layout_.tensor_at(object) != nullptr || !is_worth_following(object)) return;
-  const auto self = static_cast<std::uint32_t>(nodes_.size());
-  if (!add_node(self, link, object, what_is(object), 0)) return;
-  Node& node = nodes_[self];
   const std::string name = link_name(link);
-  const std::string found = name == "self" || name == "cls" ? std::string(short_type_name(object)) : name;
+  const bool by_self = name == "self" || name == "cls";
+  const What what = what_is(object);
+  // Within a step a module may be on its way to the variable that will name it, as in its own `__init__`.
+  if (by_self && outside_modules_ && what == What::module && !names_.knows(object)) return;
+  const auto self = static_cast<std::uint32_t>(nodes_.size());
+  if (!add_node(self, link, object, what, 0)) return;
+  Node& node = nodes_[self];
+  const std::string found = by_self ? std::string(short_type_name(object)) : name;
   node.root = node.what == What::module ? names_.name_for(object, found) : found;
   node.key = trace::source_hash(node.root);
 }

@@ -53,6 +53,7 @@ class PlacedTensorVisitor {
 class RootNames {
  public:
   const std::string& name_for(const void* module, const std::string& found);
+  bool knows(const void* module) const { return names_.contains(module); }
   void clear() { names_.clear(); }
 
  private:
