@@ -120,13 +120,18 @@ def total(pairs: list[tuple[Profile, Profile]]) -> dict:
     return {"off": off, "on": on, "rounds": len(kept)}
 
 
+def under_callgrind(out: pathlib.Path, *command: object) -> list[str]:
+    """The command that runs another one under callgrind, which counts nothing until it is told to."""
+    return ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet", LOWEST_ADDRESS,
+            f"--callgrind-out-file={out}/dump", *map(str, command)]
+
+
 def count(python: str, library: pathlib.Path, repeats: int, environment: dict, out: pathlib.Path) -> dict:
     """Runs the counted program. {name: {"off": Profile, "on": Profile, "rounds": int}}, the operators' over `repeats`
     calls."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet", LOWEST_ADDRESS,
-               f"--callgrind-out-file={out}/dump", python, __file__, str(library), str(repeats)]
+    command = under_callgrind(out, python, __file__, library, repeats)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise RuntimeError(f"the counted program ended with {done.returncode}:\n{done.stderr[-2000:]}")

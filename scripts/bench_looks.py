@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench_callgrind import LOWEST_ADDRESS
+from bench_callgrind import under_callgrind
 from bench_placements import DEVSAN, LAYERS, training
 
 FIRST_STEPS = 3  # with a look each; the first one writes everything down
@@ -48,9 +48,8 @@ def profile(folder, layers):
     subprocess.run([*CXX.split(), "-shared", "-fPIC", "-o", library, SOURCES / "scripts/bench_callgrind.cpp"], check=True)
     preload = subprocess.run([DEVSAN, "lib"], check=True, capture_output=True, text=True).stdout.strip()
     environment = {**os.environ, "LD_PRELOAD": preload, "DEVSAN_OPTIONS": f'out="{folder}/traces"', "PYTHONHASHSEED": "0"}
-    subprocess.run(["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet", LOWEST_ADDRESS,
-                    f"--callgrind-out-file={folder}/dump", sys.executable, __file__, "--counted", library, str(layers)],
-                   env=environment, check=True)
+    subprocess.run(under_callgrind(folder, sys.executable, __file__, "--counted", library, layers), env=environment,
+                   check=True)
     return subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", folder / "dump.1"], check=True,
                           capture_output=True, text=True).stdout
 

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import textwrap
 import zlib
@@ -24,11 +25,18 @@ def shell_status(returncode):
     return 128 - returncode if returncode < 0 else returncode
 
 
-def view(devsan, *paths):
-    """The report of trace files or directories, as `devsan view --json` gives it."""
-    done = subprocess.run([devsan, "view", *map(str, paths), "--json"], capture_output=True, text=True, timeout=120)
+def view(devsan, *words):
+    """The report of trace files or directories, with options of the command, as `devsan view --json` gives it."""
+    done = subprocess.run([devsan, "view", *map(str, words), "--json"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"devsan view ended {done.returncode}: {done.stderr}"
     return json.loads(done.stdout)
+
+
+def timeline(page):
+    """What a page knows of the steps of the only process that has any."""
+    (text,) = re.findall(r'<script type="application/json" data-part="timeline">(.*?)</script>', page.read_text(), re.S)
+    (steps,) = [one for one in json.loads(text)["processes"] if one]
+    return steps
 
 
 # The first torch that has the interfaces the simulation is made of.

@@ -5,11 +5,9 @@ devices, or runs a pipeline. That is enough for what grows to show, and all that
 at.
 """
 
-import json
-import subprocess
-
 import pytest
 
+from harness import view
 from library_environment import LibraryRunner
 
 pytestmark = pytest.mark.slow
@@ -26,9 +24,8 @@ def names_looked_at(devsan, run, tmp_path):
     """How many tensors a rule that nothing keeps finds: those that devsan knew the places of."""
     rules = tmp_path / "nowhere.toml"
     rules.write_text('expect = "* on meta"')
-    done = subprocess.run([devsan, "view", run.out, "--json", "--rules", rules], capture_output=True, text=True,
-                          check=True)
-    broken = [f["expectation"] for f in json.loads(done.stdout)["findings"] if f["kind"] == "wrong-placement"]
+    findings = view(devsan, run.out, "--rules", rules)["findings"]
+    broken = [f["expectation"] for f in findings if f["kind"] == "wrong-placement"]
     return sum(expectation["tensors"] for expectation in broken if expectation["file"])
 
 

@@ -3,6 +3,8 @@ operator of c10d, by the function of a group that Python defines."""
 
 import pytest
 
+from test_collectives_alive import collectives_of
+
 FAKE_GROUP = """
 import warnings, torch
 import torch.distributed as dist
@@ -67,11 +69,9 @@ dist.destroy_process_group()
 
 
 def recorded(run_python, program):
-    """The process's collectives, oldest first."""
     run = run_python(program, start=True)
     assert run.status == 0, run.stderr
-    [process] = [p for p in run.report["run"]["processes"] if "collectives" in p]
-    return list(reversed(process["collectives"]["last"]))
+    return collectives_of(run)
 
 
 def facts(call):

@@ -38,6 +38,14 @@ class Job:
         return {p["rank"]: p for p in processes if p["rank"] is not None and "collectives" in p}
 
 
+def torchrun(devsan, python, scratch, ranks, options, *program):
+    env = Runner(devsan, python, scratch).environment({"OMP_NUM_THREADS": "1"})
+    command = [devsan, "run", *options, "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
+               "--standalone", f"--nproc-per-node={ranks}", *program]
+    done = subprocess.run(command, env=env, cwd=scratch, capture_output=True, text=True, timeout=300)
+    return Job(done, scratch / "out", devsan)
+
+
 @pytest.fixture(scope="module")
 def run_job(devsan, python, tmp_path_factory):
     """Runs the worker once for each case and device."""
@@ -48,12 +56,8 @@ def run_job(devsan, python, tmp_path_factory):
             need_simulated_devices(python)
         if (case, device) not in jobs:
             scratch = tmp_path_factory.mktemp(f"{case}-{device}")
-            env = Runner(devsan, python, scratch).environment({"OMP_NUM_THREADS": "1"})
             sim = ["--sim", "3"] if device == "cuda" else []
-            command = [devsan, "run", *sim, "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
-                       "--standalone", "--nproc-per-node=3", PROGRAM, case, device]
-            done = subprocess.run(command, env=env, cwd=scratch, capture_output=True, text=True, timeout=300)
-            jobs[case, device] = Job(done, scratch / "out", devsan)
+            jobs[case, device] = torchrun(devsan, python, scratch, 3, sim, PROGRAM, case, device)
         return jobs[case, device]
 
     return run
@@ -193,10 +197,7 @@ def offloading(devsan, python, scratch, backend, who):
     need_simulated_devices(python)
     program = scratch / "offloading.py"
     program.write_text(OFFLOADING)
-    env = Runner(devsan, python, scratch).environment({"OMP_NUM_THREADS": "1"})
-    command = [devsan, "run", "--sim", "2", "--out", scratch / "out", "--", python, "-m", "torch.distributed.run",
-               "--standalone", "--nproc-per-node=2", program, backend, who]
-    return Job(subprocess.run(command, env=env, capture_output=True, text=True, timeout=300), scratch / "out", devsan)
+    return torchrun(devsan, python, scratch, 2, ["--sim", "2"], program, backend, who)
 
 
 def test_a_group_without_a_backend_for_what_a_library_offloads_is_the_line_to_change(devsan, python, tmp_path):

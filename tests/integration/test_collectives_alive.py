@@ -171,7 +171,8 @@ def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, 
     (tmp_path / "go").touch()
     out, _ = job.communicate(timeout=120)
     assert job.returncode == 0 and out.splitlines() == ["[4.0, 4.0, 4.0, 4.0]"] * 2
-    findings = view(devsan, tmp_path / "out")["findings"]
+    report = view(devsan, tmp_path / "out")
+    findings = report["findings"]
     assert not [f for f in findings if f["severity"] != "note"], findings
     [slow] = [f for f in findings if f["kind"] == "collective-slow"]
     assert (slow["severity"], slow["ranks"], slow["where"]["function"]) == ("note", [1], "busy")
@@ -182,7 +183,7 @@ def test_a_job_that_hangs_tells_where_each_rank_is_and_goes_on(hanging, devsan, 
             if frame["file"] == str(program)] == ["busy", "<module>"]
     assert slow["collective"]["waited_ns"] >= 1_000_000_000
     schema = json.loads((ROOT / "report/render/report.schema.json").read_text())
-    jsonschema.validate(view(devsan, tmp_path / "out"), schema)
+    jsonschema.validate(report, schema)
     for words in ((), ("--markdown",)):
         shown = subprocess.run([devsan, "view", tmp_path / "out", "--notes", *words], capture_output=True, text=True,
                                check=True).stdout

@@ -1,10 +1,11 @@
 """How long steps wait for a DataLoader, as the page and the trace for Perfetto have it."""
 
 import json
-import re
 import subprocess
 
 import pytest
+
+from harness import timeline
 
 # A data set that takes ten milliseconds for each batch, and twenty milliseconds of something else in each step.
 PROGRAM = """
@@ -35,14 +36,12 @@ def program(loop, more=""):
 @pytest.fixture
 def steps_of(run_python, devsan, tmp_path):
     """Columns of the steps of the process that trains, from the page."""
-    def steps(text, **options):
-        run = run_python(text, **options)
+    def steps(text):
+        run = run_python(text)
         assert run.status == 0, run.stderr
         page = tmp_path / "page.html"
         subprocess.run([devsan, "view", run.out, "--html", page], check=True, capture_output=True)
-        (part,) = re.findall(r'<script type="application/json" data-part="timeline">(.*?)</script>', page.read_text(), re.S)
-        (told,) = [steps for steps in json.loads(part)["processes"] if steps]
-        return told
+        return timeline(page)
     return steps
 
 
@@ -65,7 +64,7 @@ def test_the_wait_for_the_next_batch_is_no_rest_of_a_step(steps_of):
 
 
 def test_the_wait_for_workers_is_told(steps_of):
-    steps = steps_of(program(EVERY_BATCH.replace("train(batch)", "train(batch)"), ", num_workers=1, prefetch_factor=1")
+    steps = steps_of(program(EVERY_BATCH, ", num_workers=1, prefetch_factor=1")
                      .replace("time.sleep(0.005)", "time.sleep(0.05)"))
     assert min(steps["data"][:4]) >= 20 * MICROSECONDS, "a batch takes 100 ms, of which the step takes some 20"
 
@@ -85,8 +84,7 @@ def test_a_wait_within_a_forward_is_none_of_it(steps_of):
     steps = steps_of(program(WITHIN))
     assert min(steps["data"]) >= 10 * MICROSECONDS
     # Of the first, what the first operators of a process take.
-    assert all(forward + data == pytest.approx(data, abs=9 * MICROSECONDS)
-               for forward, data in zip(steps["forward"][1:], steps["data"][1:]))
+    assert all(0 <= forward <= 9 * MICROSECONDS for forward in steps["forward"][1:])
 
 
 def test_a_data_set_that_reads_another_loader_is_waited_for_once(steps_of):

@@ -41,17 +41,17 @@ KILLED_ONCE = "rank == 1 and attempt == 0 and step == 1 and os.kill(os.getpid(),
 
 
 class Torchrun:
-    """Runs the training on some ranks, and gives the directory of their traces."""
+    """Runs a program on some ranks, and gives the directory of their traces."""
 
     def __init__(self, devsan, python, scratch):
         self.devsan, self.python, self.scratch = devsan, python, scratch
 
-    def __call__(self, name, ranks, *options, fate="pass"):
+    def __call__(self, name, text, ranks, *options, sim=1):
         program = self.scratch / f"{name}.py"
-        program.write_text(textwrap.dedent(TRAINING.format(fate=fate)))
+        program.write_text(textwrap.dedent(text))
         out = self.scratch / name
         env = Runner(self.devsan, self.python, self.scratch).environment({"OMP_NUM_THREADS": "1"})
-        command = [self.devsan, "run", "--sim", "1", "--quiet", "--out", out, "--", self.python, "-m",
+        command = [self.devsan, "run", "--sim", sim, "--quiet", "--out", out, "--", self.python, "-m",
                    "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *options, program]
         done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, timeout=300)
         return out, done
@@ -65,14 +65,14 @@ def torchrun(devsan, python, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def four(torchrun):
-    out, done = torchrun("four", 4)
+    out, done = torchrun("four", TRAINING.format(fate="pass"), 4)
     assert done.returncode == 0, done.stderr
     return out
 
 
 @pytest.fixture(scope="module")
 def restarted(torchrun):
-    out, done = torchrun("restarted", 2, "--max-restarts=1", fate=KILLED_ONCE)
+    out, done = torchrun("restarted", TRAINING.format(fate=KILLED_ONCE), 2, "--max-restarts=1")
     assert done.returncode == 0, done.stderr
     return out
 
@@ -267,13 +267,9 @@ FAILS_TOO = UNCAUGHT.replace("model.table(y.detach())", "fail_second(y)").replac
 
 class Offloaded:
     def __init__(self, torchrun, name, meeting, odd):
-        program = torchrun.scratch / f"{name}.py"
-        program.write_text(textwrap.dedent(OFFLOADED.format(meeting=meeting, odd=odd, waits=meeting == FAILS_TOO)))
-        self.devsan, self.out = torchrun.devsan, torchrun.scratch / name
-        env = Runner(torchrun.devsan, torchrun.python, torchrun.scratch).environment({"OMP_NUM_THREADS": "1"})
-        command = [torchrun.devsan, "run", "--sim", "4", "--quiet", "--out", self.out, "--", torchrun.python, "-m",
-                   "torch.distributed.run", "--standalone", "--nproc-per-node=4", program]
-        self.done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, timeout=300)
+        text = OFFLOADED.format(meeting=meeting, odd=odd, waits=meeting == FAILS_TOO)
+        self.devsan = torchrun.devsan
+        self.out, self.done = torchrun(name, text, 4, sim=4)
         report = view(self.devsan, self.out)
         [self.finding] = [one for one in report["findings"] if one["kind"] == "device-mismatch"]
 
@@ -356,13 +352,8 @@ CONFIGURED = """
 
 
 def test_variables_of_ranks_that_were_refused_something_else_are_compared(torchrun):
-    program = torchrun.scratch / "configured.py"
-    program.write_text(textwrap.dedent(CONFIGURED))
-    out = torchrun.scratch / "configured"
-    env = Runner(torchrun.devsan, torchrun.python, torchrun.scratch).environment({"OMP_NUM_THREADS": "1"})
-    command = [torchrun.devsan, "run", "--sim", "1", "--quiet", "--out", out, "--", torchrun.python, "-m",
-               "torch.distributed.run", "--standalone", "--nproc-per-node=4", program]
-    subprocess.run(list(map(str, command)), env=env, check=True, capture_output=True, timeout=300)
+    out, done = torchrun("configured", CONFIGURED, 4)
+    assert done.returncode == 0, done.stderr
     [finding] = [one for one in view(torchrun.devsan, out)["findings"] if one["ranks"] == [3]]
     told = differences(finding)
     assert told["`config[offload]` in configured.py"] == ("True", "False")

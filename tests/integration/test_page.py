@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from browser import chromium, visit  # noqa: F401 (fixture)
-from harness import ROOT, Runner, need_simulated_devices
+from harness import ROOT, Runner, need_simulated_devices, timeline
 
 VIEWS = ["", "#view=timeline", "#view=memory", "#view=operators", "#view=run"]
 DATA = re.compile(r'<script type="application/json" data-part.*?</script>\n', re.S)
@@ -339,13 +339,6 @@ def test_of_several_ranks_it_says_who_failed_first_and_where_the_others_waited(p
     with visit(chromium, file, "#view=timeline") as visited:
         visited.page.get_by_text("The steps in numbers").click()
         assert first["waiting"]["name"] in visited.text("table.data")
-
-
-def timeline(file):
-    """What the page knows of the steps of the only process that has any."""
-    (text,) = re.findall(r'<script type="application/json" data-part="timeline">(.*?)</script>', file.read_text(), re.S)
-    (steps,) = [one for one in json.loads(text)["processes"] if one]
-    return steps
 
 
 MILLISECOND = 1000  # the page counts microseconds

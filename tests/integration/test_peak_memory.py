@@ -1,8 +1,11 @@
 """What was live when most memory was in use, by line and by kind, in runs that end well, on simulated devices."""
 
+import signal
 import subprocess
 
 import pytest
+
+from harness import Runner
 
 # The program prints what PyTorch's allocator has in tensors when the last backward begins, and the most that it ever had.
 TRAINING = """
@@ -38,8 +41,14 @@ def training(device="cuda", batch=LARGE, to_none=False, each="pass"):
     return TRAINING.format(device=device, batch=batch, to_none=to_none, each=each)
 
 
-def peaks(run):
-    assert run.status == 0, run.stderr
+@pytest.fixture(scope="module")
+def trained(devsan, python, tmp_path_factory):
+    """The run in which activations are most."""
+    return Runner(devsan, python, tmp_path_factory.mktemp("trained"), start=True)(training(), sim=1)
+
+
+def peaks(run, status=0):
+    assert run.status == status, run.stderr
     [process] = [process for process in run.report["run"]["processes"] if "peak_memory" in process]
     return {peak["device"]: peak for peak in process["peak_memory"]}
 
@@ -56,22 +65,26 @@ def check_sums(peak):
         assert sum(row["bytes"] for row in peak["by_place"] if row["kind"] == kind) == size
 
 
-def test_when_activations_are_most_the_begin_of_a_backward_is_told_by_kind(run_python):
-    run = run_python(training(), sim=1)
-    begun, _, most = map(int, run.stdout.split())
-    peak = peaks(run)["cuda:0"]
+def check_training(peak, moment, batch, allocated):
+    """What the training has in any case, and what PyTorch's allocator said of it; gives the kinds."""
     check_sums(peak)
-    assert peak["moment"] == "backward-begins"
+    assert peak["moment"] == moment
     kinds = by_kind(peak)
     assert kinds["parameters"] == kinds["gradients"] == PARAMETERS and kinds["buffers"] == BUFFERS
-    assert kinds["optimizer state"] == 2 * PARAMETERS
-    assert kinds["inputs and data"] == LARGE * 512 * 4
+    assert kinds["optimizer state"] == 2 * PARAMETERS and kinds["inputs and data"] == batch * 512 * 4
+    # The allocator rounds each tensor up.
+    assert peak["allocated"] == pytest.approx(allocated, rel=0.02)
+    assert peak["listed"] == pytest.approx(peak["allocated"], rel=0.01)
+    return kinds
+
+
+def test_when_activations_are_most_the_begin_of_a_backward_is_told_by_kind(trained):
+    begun, _, most = map(int, trained.stdout.split())
+    peak = peaks(trained)["cuda:0"]
+    kinds = check_training(peak, "backward-begins", LARGE, begun)
     # What the graph keeps: the result of relu, and of the sum; the loss.
     assert kinds["activations"] == pytest.approx(LARGE * (2048 + 512) * 4, rel=0.01)
     assert "not known" not in kinds
-    # The allocator rounds each tensor up.
-    assert peak["allocated"] == pytest.approx(begun, rel=0.02)
-    assert peak["listed"] == pytest.approx(peak["allocated"], rel=0.01)
     assert peak["peak"]["bytes"] == most and peak["peak"]["in_backward"]
 
 
@@ -79,13 +92,7 @@ def test_when_gradients_are_most_the_end_of_a_backward_is_told_by_kind(run_pytho
     run = run_python(training(batch=SMALL, to_none=True), sim=1)
     _, ended, most = map(int, run.stdout.split())
     peak = peaks(run)["cuda:0"]
-    check_sums(peak)
-    assert peak["moment"] == "backward-ended"
-    kinds = by_kind(peak)
-    assert kinds["parameters"] == kinds["gradients"] == PARAMETERS and kinds["buffers"] == BUFFERS
-    assert kinds["optimizer state"] == 2 * PARAMETERS and kinds["inputs and data"] == SMALL * 512 * 4
-    assert peak["allocated"] == pytest.approx(ended, rel=0.02)
-    assert peak["listed"] == pytest.approx(peak["allocated"], rel=0.01)
+    check_training(peak, "backward-ended", SMALL, ended)
     # The optimizer takes more for a moment; it comes before the next backward, where that is seen.
     assert peak["peak"]["bytes"] == most > peak["allocated"] and not peak["peak"]["in_backward"]
 
@@ -100,8 +107,8 @@ def test_the_host_is_told_of_in_a_training_without_devices(run_python):
     assert peak["peak"] is None and peak["allocated"] == 0
 
 
-def test_lines_have_their_source_and_their_kind(run_python):
-    peak = peaks(run_python(training(), sim=1))["cuda:0"]
+def test_lines_have_their_source_and_their_kind(trained):
+    peak = peaks(trained)["cuda:0"]
     lines = {(row["kind"], row["op"]): row for row in peak["by_place"]}
     assert lines["activations", "aten::relu"]["line"] == 10
     assert lines["activations", "aten::relu"]["bytes"] == LARGE * 2048 * 4
@@ -167,8 +174,7 @@ def test_a_kill_in_a_backward_leaves_the_lines_without_kinds(run_python):
         w.register_hook(lambda grad: os.kill(os.getpid(), signal.SIGKILL))
         (w * 2).sum().backward()
         """, sim=1, start=True)
-    [process] = [process for process in run.report["run"]["processes"] if "peak_memory" in process]
-    [peak] = [peak for peak in process["peak_memory"] if peak["device"] == "cuda:0"]
+    peak = peaks(run, 128 + signal.SIGKILL)["cuda:0"]
     check_sums(peak)
     assert by_kind(peak)["not known"] == peak["listed"] >= 1 << 20
 
@@ -211,9 +217,8 @@ def test_two_threads_that_train_at_once_run_as_ever(run_python):
     check_sums(peaks(run)["cuda:0"])
 
 
-def test_view_shows_it_in_80_columns(run_python, devsan):
-    run = run_python(training(), sim=1)
-    shown = subprocess.run([devsan, "view", "--memory", run.out], capture_output=True, text=True, check=True).stdout
+def test_view_shows_it_in_80_columns(trained, devsan):
+    shown = subprocess.run([devsan, "view", "--memory", trained.out], capture_output=True, text=True, check=True).stdout
     assert "in tensors when the backward of step" in shown
     assert "optimizer state" in shown and "activations" in shown and "By the line that made it" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())

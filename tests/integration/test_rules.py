@@ -65,9 +65,7 @@ def judged(run_python, devsan, tmp_path):
         run = program if not isinstance(program, str) else run_python(program, sim=2)
         path = tmp_path / "judged.toml"
         path.write_text(rules)
-        done = subprocess.run([devsan, "view", run.out, "--json", "--rules", path], capture_output=True, text=True,
-                              check=True)
-        return json.loads(done.stdout)["findings"]
+        return view(devsan, run.out, "--rules", path)["findings"]
 
     return judge
 
