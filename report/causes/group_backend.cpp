@@ -4,7 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "report/causes/cause_text.h"
 #include "report/causes/causes.h"
 #include "report/model/frames.h"
 #include "report/model/operands.h"
@@ -34,7 +33,6 @@ std::string device_type_in(const std::string& message) {
 
 RootCause cause_at_group(const Finding& finding, const Frame& caller, slice::Codebase& codebase) {
   const std::string type = device_type_in(finding.message);
-  const bool for_host = type == "cpu";
   RootCause cause;
   const slice::Code code(codebase, finding);
   const slice::Nodes groups = code.calls("init_process_group");
@@ -55,7 +53,7 @@ RootCause cause_at_group(const Finding& finding, const Frame& caller, slice::Cod
   }
   if (const Operand* const odd = first_odd(finding.operands)) cause.operand = spoken_name(*odd);
   cause.confidence = Confidence::likely;
-  const std::string backend = for_host ? "gloo" : "nccl";
+  const std::string backend = type == "cpu" ? "gloo" : "nccl";
   cause.fix = Fix{cause.file, cause.line,
                   "Give the process group a backend for " + type + ", too (" + backend +
                       "): `init_process_group(\"cpu:gloo,cuda:nccl\")`"};

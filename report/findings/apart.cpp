@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "report/findings/collective_stories.h"
 #include "report/findings/lines_of_trace.h"
 #include "report/findings/rank_records.h"
 #include "report/model/frames.h"
@@ -57,8 +58,17 @@ class Comparer {
 
   void compare() {
     if (here_.empty() || there_.empty()) return;
-    compare_histories();
-    compare_records();
+    const std::vector<const LineageStep*> steps = steps_with_lines();
+    std::vector<RankRecords> here;
+    std::vector<RankRecords> there;
+    std::vector<LinesOfTrace> others;
+    read_nearest(here_, [&](const trace::TraceFile& trace) { here.push_back(records_of(trace, finding_, true)); });
+    read_nearest(there_, [&](const trace::TraceFile& trace) {
+      there.push_back(records_of(trace, finding_, false));
+      if (!steps.empty()) others.emplace_back(trace, steps);
+    });
+    if (!others.empty()) compare_histories(others);
+    compare_records(here, there);
     compare_groups();
     compare_placement();
     compare_settings();
@@ -79,20 +89,26 @@ class Comparer {
     return processes;
   }
 
-  void compare_histories() {
+  // The traces of the nearest of them, one after the other.
+  void read_nearest(const std::vector<const Process*>& processes,
+                    const std::function<void(const trace::TraceFile&)>& read) const {
+    for (const Process* process : nearest(processes)) {
+      const auto opened = trace::TraceFile::open(process->file);
+      if (const auto* trace = std::get_if<trace::TraceFile>(&opened)) read(*trace);
+    }
+  }
+
+  std::vector<const LineageStep*> steps_with_lines() const {
     std::vector<const LineageStep*> steps;
     for (const Operand& operand : finding_.operands) {
       for (const LineageStep& step : operand.lineage) {
         if (!step.at.file.empty()) steps.push_back(&step);
       }
     }
-    if (steps.empty()) return;
-    std::vector<LinesOfTrace> others;
-    for (const Process* process : nearest(there_)) {
-      const auto opened = trace::TraceFile::open(process->file);
-      if (const auto* trace = std::get_if<trace::TraceFile>(&opened)) others.emplace_back(*trace, steps);
-    }
-    if (others.empty()) return;
+    return steps;
+  }
+
+  void compare_histories(const std::vector<LinesOfTrace>& others) {
     for (const Operand& operand : finding_.operands) {
       // From its origin on, up to the first difference: what comes later follows from it.
       for (auto step = operand.lineage.rbegin(); step != operand.lineage.rend(); ++step) {
@@ -101,33 +117,20 @@ class Comparer {
     }
   }
 
-  void compare_records() {
-    const auto read = [&](const std::vector<const Process*>& processes, bool had_it) {
-      std::vector<RankRecords> records;
-      for (const Process* process : nearest(processes)) {
-        const auto opened = trace::TraceFile::open(process->file);
-        if (const auto* trace = std::get_if<trace::TraceFile>(&opened)) {
-          records.push_back(records_of(*trace, finding_, had_it));
-        }
-      }
-      return records;
-    };
-    for (Difference& one : differences_between(read(here_, true), read(there_, false), finding_, kMostRecorded)) {
+  void compare_records(const std::vector<RankRecords>& here, const std::vector<RankRecords>& there) {
+    for (Difference& one : differences_between(here, there, finding_, kMostRecorded)) {
       add(std::move(one.what), std::move(one.here), std::move(one.there));
     }
-  }
-
-  bool is_in(const GroupKey& group, const Process& process) const {
-    if (!group.ranks.empty()) return std::ranges::find(group.ranks, *process.rank) != group.ranks.end();
-    const auto log = logs_.ranks().find(*process.rank);
-    return log != logs_.ranks().end() && log->second.groups.contains(&group);
   }
 
   // The smallest group that all of them are in and none of the others is.
   void compare_groups() {
     const GroupKey* smallest = nullptr;
     for (const GroupKey& group : logs_.groups()) {
-      const auto member = [&](const Process* process) { return is_in(group, *process); };
+      const auto member = [&](const Process* process) {
+        const auto log = logs_.ranks().find(*process->rank);
+        return log != logs_.ranks().end() && is_member(group, log->second);
+      };
       if (!std::ranges::all_of(here_, member) || std::ranges::any_of(there_, member)) continue;
       if (smallest == nullptr || group.ranks.size() < smallest->ranks.size()) smallest = &group;
     }
@@ -150,7 +153,7 @@ class Comparer {
     }
     std::set<std::string> devices;
     for (const LinesOfTrace& other : others) devices.merge(other.devices(step.at, step.op));
-    const std::string own = kind_of_device(step.device);
+    const std::string_view own = kind_of_device(step.device);
     const bool differs = !devices.empty() && std::ranges::none_of(devices, [&](const std::string& device) {
       return kind_of_device(device) == own;
     });

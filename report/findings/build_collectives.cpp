@@ -8,7 +8,7 @@
 
 #include "report/findings/collective_stories.h"
 #include "report/model/collective_names.h"
-#include "report/model/merge.h"
+#include "report/model/operands.h"
 
 namespace devsan::report {
 namespace {
@@ -29,16 +29,12 @@ bool sizes_agree_in(const std::string& op) {
   return kAgree.contains(op);
 }
 
-std::string_view type_of_device(const std::string& device) {
-  return std::string_view(device).substr(0, device.find(':'));
-}
-
 using Signature = std::tuple<std::string_view, std::string_view, std::string_view, std::uint64_t, std::uint64_t>;
 
 Signature signature_of(const EnteredCollective& entry) {
   if (*entry.op == "c10d::barrier" || *entry.op == "c10d::monitored_barrier_") return {"c10d::barrier", "", "", 0, 0};
   const bool sizes = sizes_agree_in(*entry.op);
-  return {*entry.op, *entry.dtype, type_of_device(*entry.device), sizes ? entry.bytes : 0,
+  return {*entry.op, *entry.dtype, kind_of_device(*entry.device), sizes ? entry.bytes : 0,
           sizes ? entry.other_bytes : 0};
 }
 
@@ -140,10 +136,7 @@ Finding Stories::hang_finding(const CollectivePlace& place) const {
   if (ended_by_others_alone() && !stuck_) finding.severity = Severity::warning;
   const auto turn = std::ranges::find(finding.collective->per_rank, missing->rank, &RankInCollective::rank);
   stand_at(finding, turn->where ? turn->where : frame_at(waiting->at));
-  finding.op = *waiting->op;
-  finding.step = waiting->step;
-  finding.time_ns = waiting->entered_ns;
-  finding.id = identity_of(finding);
+  identify(finding, *waiting);
   return finding;
 }
 
@@ -178,16 +171,13 @@ Finding Stories::mismatch_finding(const CollectivePlace& place) const {
   finding.ranks = std::move(ranks);
   const EnteredCollective& entry = *entry_of(*odd, place);
   stand_at(finding, frame_at(entry.at));
-  finding.op = *entry.op;
-  finding.step = entry.step;
-  finding.time_ns = entry.entered_ns;
-  finding.id = identity_of(finding);
+  identify(finding, entry);
   return finding;
 }
 
 std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
   const RankLog& waited_for = logs_.ranks().at(rank);
-  std::map<std::pair<const GroupKey*, std::uint64_t>, std::size_t> waiting;
+  std::map<CollectivePlace, std::size_t> waiting;
   for (const auto& [other, log] : logs_.ranks()) {
     if (other == rank) continue;
     for (const auto& [group, of_group] : log.groups) {
@@ -198,7 +188,7 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
   }
   const auto most = std::ranges::max_element(waiting, {}, [](const auto& one) { return one.second; });
   if (most == waiting.end()) return std::nullopt;
-  return CollectivePlace{most->first.first, most->first.second};
+  return most->first;
 }
 
 std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs,

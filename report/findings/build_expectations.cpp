@@ -20,11 +20,6 @@ std::string_view meaning_of_expectation(std::string_view name) {
   return {};
 }
 
-// Where something else decides, or nothing is to be seen, nothing is expected.
-bool is_undecided(const Stay& stay) {
-  return stay.has(trace::kPlaceManaged) || stay.has(trace::kPlaceEmpty) || stay.device == "meta";
-}
-
 bool was_moved(const trace::TraceFile& trace, const Stay& stay) {
   const std::vector<LineageStep> steps = lineage_of(trace, stay.lineage);
   return std::ranges::any_of(steps, [](const LineageStep& step) { return step.how == trace::How::moved; });

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "report/findings/build_memory.h"
 #include "report/findings/growth.h"
 #include "report/model/frames.h"
 #include "report/model/merge.h"
@@ -37,11 +38,6 @@ struct GrowingSite {
   std::uint32_t last_step = 0;
 };
 
-std::string device_of(const trace::TraceFile& trace, trace::DeviceSlot slot) {
-  const std::string name(trace.device_name(slot));
-  return name == "cpu" ? std::string() : name;
-}
-
 std::optional<GrowingSite> growing(const trace::TraceFile& trace, const trace::SiteMemory& site) {
   std::vector<GrowthPoint> counts;
   std::vector<GrowthPoint> bytes;
@@ -54,7 +50,7 @@ std::optional<GrowingSite> growing(const trace::TraceFile& trace, const trace::S
   if (!slope) return std::nullopt;
   GrowingSite result;
   result.site = &site;
-  result.device = device_of(trace, site.device);
+  result.device = name_of_memory(trace, site.device);
   result.holder = trace.string(site.holder);
   result.slope = *slope;
   result.part.at = user_frame_of(trace, site.site).value_or(Frame{});
@@ -142,7 +138,7 @@ Finding finding_of(const trace::TraceFile& trace, const Process& process, std::v
   finding.time_ns = first.time_ns;
   // What is on a simulated device is memory of the host, too.
   if (records > growth.bytes_per_step && process.info.contains("simulated")) growth.device.clear();
-  growth.steps_left = steps_left(process, growth.device, growth.bytes_per_step + (growth.device.empty() ? records : 0));
+  growth.steps_left = steps_left(process, growth.device, growth.all_per_step());
   const MemoryCurve* curve = curve_of(process, growth.device);
   const double total = curve != nullptr ? static_cast<double>(curve->points.back().used) : 0;
   const double gained = growth.bytes_per_step * (first.last_step - std::min(growth.since, first.last_step));

@@ -22,11 +22,6 @@ std::optional<trace::MemorySample> census_at_peak(const trace::SiteMemory& site,
   return found;
 }
 
-std::string name_of_memory(const trace::TraceFile& trace, trace::DeviceSlot slot) {
-  const std::string_view name = trace.device_name(slot);
-  return name == "cpu" ? std::string() : std::string(name);
-}
-
 PeakMemory peak_of(const trace::TraceFile& trace, const trace::PeakMemory& told) {
   PeakMemory peak;
   peak.device = name_of_memory(trace, told.device);
@@ -69,10 +64,8 @@ PeakMemory peak_by_censuses(const trace::TraceFile& trace, const MemoryCurve& cu
   if (rows.empty()) return peak;
   LiveMemory::Row& all = peak.by_kind.emplace_back();
   all.kind = trace::LiveKind::unknown;
-  for (const trace::LiveMemoryRow& row : rows) {
-    all.bytes += row.bytes;
-    all.tensors += row.count;
-  }
+  all.bytes = peak.listed;
+  for (const trace::LiveMemoryRow& row : rows) all.tensors += row.count;
   peak.by_place = rows_by_place(trace, rows);
   return peak;
 }
@@ -89,6 +82,11 @@ void add_peaks(const trace::TraceFile& trace, Process& process) {
 }
 
 }  // namespace
+
+std::string name_of_memory(const trace::TraceFile& trace, trace::DeviceSlot slot) {
+  const std::string_view name = trace.device_name(slot);
+  return name == "cpu" ? std::string() : std::string(name);
+}
 
 void add_memory(const trace::TraceFile& trace, Process& process) {
   for (const trace::MemorySeries& series : trace.memory_series()) {

@@ -1,10 +1,15 @@
 // What a trace tells of memory over time.
 #pragma once
 
+#include <string>
+
 #include "report/model/finding.h"
 #include "trace/reader.h"
 
 namespace devsan::report {
+
+// "" is the host, as of a MemoryCurve.
+std::string name_of_memory(const trace::TraceFile& trace, trace::DeviceSlot slot);
 
 void add_memory(const trace::TraceFile& trace, Process& process);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/model/collective_names.h"
+#include "report/model/merge.h"
 #include "report/wording/collective_text.h"
 
 namespace devsan::report {
@@ -56,6 +57,13 @@ Finding finding_about(Kind kind, const RankLog& log, CollectiveStory story) {
 void stand_at(Finding& finding, const std::optional<Frame>& where) {
   finding.where = where;
   if (where) finding.stack = {*where};
+}
+
+void identify(Finding& finding, const EnteredCollective& entry) {
+  finding.op = *entry.op;
+  finding.step = entry.step;
+  finding.time_ns = entry.entered_ns;
+  finding.id = identity_of(finding);
 }
 
 Stories::Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,

@@ -30,6 +30,8 @@ std::optional<Frame> frame_at(const Frame* frame);
 // A finding about the rank.
 Finding finding_about(Kind kind, const RankLog& log, CollectiveStory story);
 void stand_at(Finding& finding, const std::optional<Frame>& where);
+// What a rank entered, and when. Its identity is of all that is set before.
+void identify(Finding& finding, const EnteredCollective& entry);
 
 // Of one run.
 class Stories {

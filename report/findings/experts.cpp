@@ -92,10 +92,6 @@ class Experts {
     std::string text, type;
   };
 
-  static bool is_undecided(const Stay& stay) {
-    return stay.has(trace::kPlaceManaged) || stay.has(trace::kPlaceEmpty) || stay.device == "meta";
-  }
-
   // What is below a prefix; none where something else decides, or nothing is there.
   std::optional<Expert> expert_at(const std::string& prefix) const {
     Expert expert;

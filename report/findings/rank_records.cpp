@@ -9,6 +9,7 @@
 #include "report/model/frames.h"
 #include "report/model/operands.h"
 #include "report/model/placements.h"
+#include "report/text/words.h"
 
 namespace devsan::report {
 namespace {
@@ -229,16 +230,6 @@ std::vector<Alike> devices_apart(const std::vector<RankRecords>& here, const std
 }
 
 }  // namespace
-
-std::string kind_of_device(const std::string& device) {
-  return device.substr(0, device.find(':'));
-}
-
-std::string listed_words(const std::set<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 RankRecords records_of(const trace::TraceFile& trace, const Finding& finding, bool had_it) {
   RankRecords records;

@@ -29,9 +29,4 @@ RankRecords records_of(const trace::TraceFile& trace, const Finding& finding, bo
 std::vector<Difference> differences_between(const std::vector<RankRecords>& here, const std::vector<RankRecords>& there,
                                             const Finding& finding, std::size_t most);
 
-// "cuda" of "cuda:3": every rank has a device of its own.
-std::string kind_of_device(const std::string& device);
-// "cpu, cuda:0"
-std::string listed_words(const std::set<std::string>& words);
-
 }  // namespace devsan::report

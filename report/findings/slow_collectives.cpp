@@ -4,7 +4,6 @@
 #include <set>
 
 #include "report/findings/collective_stories.h"
-#include "report/model/merge.h"
 #include "report/text/words.h"
 
 namespace devsan::report {
@@ -92,11 +91,7 @@ Finding Stories::slow_finding(const CollectivePlace& place) const {
   Finding finding = finding_about(Kind::collective_slow, log, std::move(story));
   finding.ranks = late.empty() ? std::move(waiting) : std::move(late);
   stand_at(finding, std::ranges::find(finding.collective->per_rank, about, &RankInCollective::rank)->where);
-  const EnteredCollective& entry = *entry_of(log, place);
-  finding.op = *entry.op;
-  finding.step = entry.step;
-  finding.time_ns = entry.entered_ns;
-  finding.id = identity_of(finding);
+  identify(finding, *entry_of(log, place));
   return finding;
 }
 

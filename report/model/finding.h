@@ -209,6 +209,9 @@ struct Growth {
   std::uint64_t bytes = 0;                  // at last
   std::optional<std::uint64_t> steps_left;  // until the device, or the host, is full
   std::vector<Part> parts;                  // the one that `where` is first; empty: no tensors account for it
+
+  // Of the memory of `device`: the records are the host's.
+  double all_per_step() const { return bytes_per_step + (device.empty() ? records_per_step : 0); }
 };
 
 // What was live when a device had no memory left.

@@ -120,4 +120,8 @@ std::vector<std::string> devices_of(const std::vector<Operand>& operands) {
   return devices;
 }
 
+std::string_view kind_of_device(std::string_view device) {
+  return device.substr(0, device.find(':'));
+}
+
 }  // namespace devsan::report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/model/finding.h"
@@ -26,5 +27,7 @@ const Operand* counterpart_of(const Operand& odd, const std::vector<Operand>& op
 bool is_made_inside_call(const Operand& operand, const Finding& finding);
 // The devices that met, in the order of the operands, each once.
 std::vector<std::string> devices_of(const std::vector<Operand>& operands);
+// "cuda" of "cuda:3", into whose text it points: every rank has a device of its own.
+std::string_view kind_of_device(std::string_view device);
 
 }  // namespace devsan::report

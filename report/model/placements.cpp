@@ -66,6 +66,10 @@ std::string Stay::text() const {
   return device + (has(trace::kPlacePinned) ? " pinned" : "");
 }
 
+bool is_undecided(const Stay& stay) {
+  return stay.has(trace::kPlaceManaged) || stay.has(trace::kPlaceEmpty) || stay.device == "meta";
+}
+
 std::optional<trace::How> how_it_came(const trace::TraceFile& trace, const Stay& stay) {
   const std::vector<LineageStep> steps = lineage_of(trace, stay.lineage);
   return steps.empty() ? std::nullopt : std::optional(steps.front().how);

@@ -27,6 +27,9 @@ struct Stay {
   std::string text() const;
 };
 
+// Where something else decides, or nothing is to be seen, nothing is expected.
+bool is_undecided(const Stay& stay);
+
 // How its tensor came to be there; nothing where its history is not known.
 std::optional<trace::How> how_it_came(const trace::TraceFile& trace, const Stay& stay);
 

@@ -33,13 +33,9 @@ struct Window {
   std::int64_t end_ns = 0;
 };
 
-std::int64_t length_of(const StepTimes::Step& step) {
-  return static_cast<std::int64_t>(step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns +
-                                   step.rest_ns + step.data_ns);
-}
-
 std::int64_t end_of(const StepTimes::Step& step) {
-  return step.begin_ns + length_of(step);
+  return step.begin_ns + static_cast<std::int64_t>(step.forward_ns + step.backward_ns + step.between_ns +
+                                                   step.optimizer_ns + step.rest_ns + step.data_ns);
 }
 
 // What is known last of a process.

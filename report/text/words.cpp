@@ -17,6 +17,12 @@ std::string ranges_of(const std::vector<int>& ascending) {
   return text;
 }
 
+std::string listed_words(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   std::string text = std::to_string(count) + " " + std::string(noun);
   if (count == 1) return text;

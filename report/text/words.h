@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,8 @@ namespace devsan::report {
 
 // "0-3, 6"
 std::string ranges_of(const std::vector<int>& ascending);
+// "cpu, cuda:0"
+std::string listed_words(const std::set<std::string>& words);
 // "1 error", "3 errors"
 std::string counted(std::uint64_t count, std::string_view noun);
 // "3.2 KiB"

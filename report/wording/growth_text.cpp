@@ -39,8 +39,7 @@ std::string container_of(const std::string& holder) {
 
 std::string growth_headline(const Finding& finding) {
   const Growth& growth = *finding.growth;
-  const double all = growth.bytes_per_step + (growth.device.empty() ? growth.records_per_step : 0);
-  const std::string rate = rate_text(all) + " more with every " + std::string(step_of(growth.clock));
+  const std::string rate = rate_text(growth.all_per_step()) + " more with every " + std::string(step_of(growth.clock));
   const std::string whose = growth.device.empty() ? "the memory of " + who_of(finding) : growth.device;
   if (growth.parts.empty()) {
     if (!growth.holder.empty()) return whose + " grows: " + rate + ", kept by the graph of `" + growth.holder + "`";

@@ -34,6 +34,10 @@ export function momentText(seconds: number, step: number): string {
   return `${hours > 0 ? `${hours}:` : ""}${pair(Math.floor(whole / 60) % 60)}:${pair(whole % 60)}`;
 }
 
+export function percentText(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

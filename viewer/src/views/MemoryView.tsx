@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { bytesText } from "../model/format";
+import { bytesText, percentText } from "../model/format";
 import { curveName, peakPlaces, peakText, processName, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
 import type { Finding, Report } from "../model/report";
 import { Device } from "./Device";
@@ -43,7 +43,7 @@ function kindColumns(all: number): Column<KindRow>[] {
   return [
     { title: "Kind", cell: (row) => <Kind name={row.kind} /> },
     { title: "Bytes", cell: (row) => bytesText(row.bytes), number: true },
-    { title: "Of all", cell: (row) => `${Math.round((row.bytes / Math.max(all, 1)) * 100)} %`, number: true },
+    { title: "Of all", cell: (row) => percentText(row.bytes / Math.max(all, 1)), number: true },
     { title: "Tensors", cell: (row) => row.tensors.toLocaleString("en"), number: true },
   ];
 }

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { MemoryChart } from "../charts/MemoryChart";
 import { RankChart, type Row } from "../charts/RankChart";
-import { momentText, secondsText } from "../model/format";
+import { momentText, percentText, secondsText } from "../model/format";
 import { curveName, curvesToDraw, processName, type MemoryPart } from "../model/memory";
 import type { Report } from "../model/report";
 import {
@@ -45,8 +45,6 @@ function extentOfMemory(part: MemoryPart | null): Span {
   return { from: from / 1000, to: Math.max(to, from + 1) / 1000 };
 }
 
-const percent = (share: number) => `${Math.round(share * 100)} %`;
-
 type RowSummary = Summary & { name: string; waits: WaitSummary };
 
 const COLUMNS: Column<RowSummary>[] = [
@@ -55,7 +53,7 @@ const COLUMNS: Column<RowSummary>[] = [
   { title: "Median", cell: (row) => secondsText(row.median), number: true },
   { title: "Longest", cell: (row) => `${secondsText(row.longest)}, step ${row.longestStep}`, number: true },
   ...PHASES.map((phase): Column<RowSummary> => ({
-    title: phase, cell: (row) => (phase === "data" && !row.dataIsTold ? "" : percent(row.shares[phase])), number: true,
+    title: phase, cell: (row) => (phase === "data" && !row.dataIsTold ? "" : percentText(row.shares[phase])), number: true,
   })),
   {
     title: "Longest wait in a collective",
