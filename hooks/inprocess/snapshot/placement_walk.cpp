@@ -71,8 +71,7 @@ bool is_machinery(std::string_view name) noexcept {
 
 // Torch's function that calls a module's `forward`.
 bool calls_module(const void* code) noexcept {
-  char buffer[32];
-  return text_of(field<const void*>(code, code_members.name), buffer, sizeof buffer) == "_call_impl";
+  return is_name(field<const void*>(code, code_members.name), "_call_impl");
 }
 
 // Who finds one of these on a module knows that something else decides where its tensors are.
@@ -84,10 +83,14 @@ bool is_mark_of_manager(std::string_view name) noexcept {
 
 }  // namespace
 
-const std::string& RootNames::name_for(const void* module, const std::string& found) {
+bool RootNames::knows(const void* module) const {
   const auto known = names_.find(module);
-  if (known != names_.end() && known->second.type == type_of(module)) return known->second.name;
-  if (known == names_.end() && names_.size() >= kMaxNames) return found;
+  return known != names_.end() && known->second.type == type_of(module);
+}
+
+const std::string& RootNames::name_for(const void* module, const std::string& found) {
+  if (knows(module)) return names_.find(module)->second.name;
+  if (!names_.contains(module) && names_.size() >= kMaxNames) return found;
   Known& entry = names_[module];
   entry = {type_of(module), found};
   return entry.name;

@@ -53,7 +53,8 @@ class PlacedTensorVisitor {
 class RootNames {
  public:
   const std::string& name_for(const void* module, const std::string& found);
-  bool knows(const void* module) const { return names_.contains(module); }
+  // Not one of another type that was there before.
+  bool knows(const void* module) const;
   void clear() { names_.clear(); }
 
  private:
