@@ -27,6 +27,11 @@ enum CollectiveFlags : std::uint8_t {
   kCaptured = 16,     // it became a part of a graph that was being captured
 };
 
+// Whether nobody will tell when it is finished: not the backend, and no thread that waits for it.
+constexpr bool ends_unseen(std::uint8_t flags) noexcept {
+  return (flags & (kEndNotTold | kCaptured)) != 0 && (flags & kAwaitedNow) == 0;
+}
+
 // What of a collective stays as it is once the entry has its number.
 struct CollectiveFacts {
   std::int64_t entered_ns;    // CLOCK_REALTIME

@@ -26,6 +26,7 @@
 #include "hooks/torch_bridge/group_calls.h"
 #include "hooks/torch_bridge/schema_operators.h"
 #include "hooks/torch_bridge/storage_release.h"
+#include "hooks/torch_bridge/storage_search.h"
 #include "hooks/torch_bridge/thread_start.h"
 #include "hooks/torch_bridge/torch_function.h"
 #include "hooks/torch_bridge/traffic.h"
@@ -140,12 +141,7 @@ BoxedCall::BoxedCall(Way way, const void* guard, const c10::FunctionSchema& sche
 
 bool BoxedCall::gave(const ThreadState& state, const OperandList& operands) const noexcept {
   if (op_.wrapped || listed_ == nullptr || operands_.has_more_storages || state.outer.frame != frame_) return false;
-  for (const OperandIdentity& operand : operands.identities()) {
-    if (operand.tensor == nullptr) return false;
-    if (!operand.tensor->is_wrapped_number() && !operands_.has_storage(TensorFields::storage_behind(operand.tensor)))
-      return false;
-  }
-  return operands.mixed();
+  return all_given(operands, [this](const c10::StorageImpl* storage) { return operands_.has_storage(storage); });
 }
 
 void BoxedCall::made(const c10::IValue& result) noexcept {

@@ -49,10 +49,7 @@ trace::TrafficPayload* write(const ThreadState& state, Event event,
   fixed.tid = state.tid;
   fixed.thread_name = state.ring != nullptr ? state.ring->name : trace::StringId::none;
   keep_source_lines(frames);
-  if (event.cause != trace::SiteId::none) {
-    trace::FrameRecord cause[2];
-    keep_source_lines({cause, frames_of_site(event.cause, cause)});
-  }
+  if (event.cause != trace::SiteId::none) keep_source_lines(event.cause);
   for (const trace::OperandRecord& operand : operands) keep_source_lines(operand.lineage);
   return runtime.recorder->add_traffic(fixed, operands, frames);
 }

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -168,15 +167,11 @@ void GroupCall::thrown() noexcept {
 
 bool GroupCall::gave(const ThreadState& state, const OperandList& operands) const noexcept {
   if (!call_.has_value() || state.outer.frame != frame_) return false;
-  for (const OperandIdentity& operand : operands.identities()) {
-    if (operand.tensor == nullptr) return false;
-    if (operand.tensor->is_wrapped_number()) continue;
-    const c10::StorageImpl* const storage = TensorFields::storage_behind(operand.tensor);
+  return all_given(operands, [this](const c10::StorageImpl* storage) {
     StorageSearch search(storage);
-    if (storage != nullptr) arguments_.visit(search);
-    if (!search.found) return false;
-  }
-  return operands.mixed();
+    arguments_.visit(search);
+    return search.found;
+  });
 }
 
 namespace {

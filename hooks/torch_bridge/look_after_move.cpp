@@ -5,7 +5,6 @@
 #include "hooks/inprocess/events/placements.h"
 #include "hooks/inprocess/interpreter/code_table.h"
 #include "hooks/inprocess/interpreter/python_frames.h"
-#include "hooks/inprocess/interpreter/python_thread.h"
 #include "hooks/inprocess/provenance/sites.h"
 #include "hooks/inprocess/provenance/thread_caches.h"
 #include "hooks/torch_bridge/meeting.h"
@@ -18,8 +17,8 @@ void look_after_move(ThreadState& state, const void* caller) noexcept {
   const bool trains = runtime.last_pass.load(std::memory_order_relaxed) == Pass::forward ||
                       (state.outer.site.marks & kOptimizerCode) != 0;
   if (!trains) return put_off_wanted_look();
-  const void* thread = python_thread(state);
-  if (thread == nullptr || !may_take_gil(state, caller)) return;
+  if (!may_take_gil(state, caller)) return;
+  const void* const thread = state.outer.python;
   const trace::SiteId line = call_site(state.caches, current_frame(thread), true).id;
   if (wanted.line != trace::SiteId::none && is_same_line(line, wanted.line)) return;
   drop_wanted_look();

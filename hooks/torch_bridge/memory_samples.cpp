@@ -124,11 +124,18 @@ std::uint64_t capacity_of(Allocator& allocator, c10::DeviceIndex index) noexcept
   return 0;
 }
 
+constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+DeviceBytes bytes_in(const c10::CachingDeviceAllocator::DeviceStats& stats) noexcept {
+  return {static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current),
+          static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current)};
+}
+
 void look_at_device(c10::DeviceAllocator& allocator, c10::DeviceIndex index, trace::MemorySample sample) {
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const c10::CachingDeviceAllocator::DeviceStats stats = allocator.getDeviceStats(index);
-  sample.used = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
-  sample.held = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
+  const DeviceBytes bytes = bytes_in(stats);
+  sample.used = bytes.allocated;
+  sample.held = bytes.reserved;
   trace::MemorySeriesPayload*& curve = curves.devices[static_cast<std::size_t>(index)];
   if (curve == nullptr) {
     if (stats.reserved_bytes[kAll].peak == 0) return;  // a device that was never used
@@ -287,15 +294,11 @@ std::uint64_t own_bytes() noexcept {
 DeviceBytes device_bytes(DeviceKey key) noexcept {
   DeviceBytes bytes;
 #ifdef DEVSAN_DEVICE_ALLOCATORS
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   try {
     const c10::Device device = device_of_key(key);
     c10::DeviceAllocator* const allocator = allocator_to_ask(device.type());
     if (allocator == nullptr) return bytes;
-    const c10::CachingDeviceAllocator::DeviceStats stats = allocator->getDeviceStats(device.index());
-    bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
-    bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
-    bytes.blocks = static_cast<std::uint64_t>(stats.allocation[kAll].current);
+    bytes = bytes_in(allocator->getDeviceStats(device.index()));
   } catch (...) {  // no allocator of that kind, or one that cannot be asked
   }
 #endif
@@ -305,15 +308,13 @@ DeviceBytes device_bytes(DeviceKey key) noexcept {
 std::size_t devices_in_use([[maybe_unused]] std::span<DeviceUse> uses) noexcept {
   std::size_t used = 0;
 #ifdef DEVSAN_DEVICE_ALLOCATORS
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   try {
     for_each_device([&](c10::DeviceAllocator& allocator, c10::DeviceIndex index) {
       const c10::CachingDeviceAllocator::DeviceStats stats = allocator.getDeviceStats(index);
       if (stats.reserved_bytes[kAll].peak == 0 || used == uses.size()) return;
       DeviceUse& use = uses[used++];
       use.device = device_slot(device_key(c10::Device(c10::DeviceType::CUDA, index)));
-      use.bytes.allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current);
-      use.bytes.reserved = static_cast<std::uint64_t>(stats.reserved_bytes[kAll].current);
+      use.bytes = bytes_in(stats);
       use.peak = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].peak);
     });
   } catch (...) {  // no allocator of CUDA, or one that cannot be asked

@@ -2,7 +2,7 @@
 // operators where their sources hold more.
 #pragma once
 
-#include "hooks/torch_bridge/operands.h"
+#include "hooks/torch_bridge/operand_list.h"
 
 namespace devsan::hooks {
 
@@ -21,5 +21,17 @@ class StorageSearch final : public OperandSink {
  private:
   const c10::StorageImpl* storage_;
 };
+
+// Whether operands on several devices are all numbers, or tensors in storages that `gave(storage)` knows.
+template <class Gave>
+bool all_given(const OperandList& operands, const Gave& gave) {
+  for (const OperandIdentity& operand : operands.identities()) {
+    if (operand.tensor == nullptr) return false;
+    if (operand.tensor->is_wrapped_number()) continue;
+    const c10::StorageImpl* const storage = TensorFields::storage_behind(operand.tensor);
+    if (storage == nullptr || !gave(storage)) return false;
+  }
+  return operands.mixed();
+}
 
 }  // namespace devsan::hooks

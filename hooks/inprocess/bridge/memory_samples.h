@@ -13,7 +13,6 @@ namespace devsan::hooks {
 struct DeviceBytes {
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
-  std::uint64_t blocks = 0;  // in which `allocated` lies: mostly one for each storage
 };
 DeviceBytes device_bytes(DeviceKey device) noexcept;
 

@@ -100,9 +100,7 @@ std::uint64_t CollectiveLog::oldest_open(std::int64_t before_ns) const noexcept 
     trace::CollectiveEntry* const entry = trace::entry_of({ring, number});
     if (entry == nullptr) continue;
     if (trace::atom(entry->state).load(std::memory_order_acquire) >= trace::CollectiveState::finished) continue;
-    const std::uint8_t flags = trace::atom(entry->flags).load(std::memory_order_relaxed);
-    const bool unknown = (flags & (trace::kEndNotTold | trace::kCaptured)) != 0;
-    if (unknown && (flags & trace::kAwaitedNow) == 0) continue;
+    if (trace::ends_unseen(trace::atom(entry->flags).load(std::memory_order_relaxed))) continue;
     if (trace::atom(entry->facts.entered_ns).load(std::memory_order_relaxed) < before_ns) return number + 1;
   }
   return 0;
@@ -128,9 +126,9 @@ std::optional<trace::CollectiveEntry> CollectiveLog::find(std::uint64_t number) 
 }
 
 bool CollectiveLog::last_failed() const noexcept {
-  trace::CollectiveRingPayload* const ring = ring_.load(std::memory_order_acquire);
-  const std::uint64_t next = ring != nullptr ? trace::atom(ring->next).load(std::memory_order_acquire) : 0;
-  trace::CollectiveEntry* const entry = next != 0 ? trace::entry_of({ring, next - 1}) : nullptr;
+  const std::uint64_t next = entered();
+  trace::CollectiveEntry* const entry =
+      next != 0 ? trace::entry_of({ring_.load(std::memory_order_acquire), next - 1}) : nullptr;
   return entry != nullptr &&
          trace::atom(entry->state).load(std::memory_order_acquire) == trace::CollectiveState::failed;
 }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
 #include "hooks/inprocess/events/step_times.h"
 #include "hooks/inprocess/interpreter/code_api.h"
@@ -36,7 +35,7 @@ bool is_mark_of_loader(const void* object) noexcept {
 }
 
 const void* innermost_of_thread() noexcept {
-  const void* const thread = runtime.has_python ? python_thread(thread_state()) : nullptr;
+  const void* const thread = python_thread(thread_state());
   return thread != nullptr ? current_frame(thread) : nullptr;
 }
 

@@ -128,8 +128,7 @@ void pause(long nanoseconds) noexcept {
 // As far as anybody can tell.
 bool is_over(const trace::CollectiveEntry& entry) noexcept {
   if (entry.state >= trace::CollectiveState::finished) return entry.finished_ns != 0;
-  const bool unknown = (entry.flags & (trace::kEndNotTold | trace::kCaptured)) != 0;
-  return unknown && (entry.flags & trace::kAwaitedNow) == 0;
+  return trace::ends_unseen(entry.flags);
 }
 
 // Records it as soon as it has been entered and is over.

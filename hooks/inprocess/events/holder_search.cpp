@@ -173,8 +173,7 @@ class Holders final : public TensorObserver {
           runtime.recorder->add_site_memory(graph.made_at, graph.op, graph.device, trace::SeriesClock::iterations);
       trace::Recorder::set_holder(record, name, trace::kHolderGraph | trace::kHolderByGraph | trace::kHolderLonger,
                                   graph.made_at);
-      trace::FrameRecord frames[2];
-      keep_source_lines({frames, frames_of_site(graph.made_at, frames)});
+      keep_source_lines(graph.made_at);
       return;
     }
   }

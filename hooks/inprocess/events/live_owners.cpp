@@ -1,6 +1,7 @@
 #include "hooks/inprocess/events/live_owners.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "hooks/inprocess/bridge/tensor_facts.h"
@@ -88,10 +89,13 @@ bool is_input(trace::LineageId value, bool kept_by_object) noexcept {
 }
 
 void keep_sources_of(std::span<const trace::LiveMemoryRow> rows) noexcept {
+  // Together: a file that several lines are of is opened once.
+  std::array<trace::FrameRecord, 2 * kShownRows> frames;
+  std::size_t count = 0;
   for (const trace::LiveMemoryRow& row : rows.first(std::min(rows.size(), kShownRows))) {
-    trace::FrameRecord frames[2];
-    keep_source_lines({frames, frames_of_site(row.site, frames)});
+    count += frames_of_site(row.site, std::span<trace::FrameRecord, 2>(frames.data() + count, 2));
   }
+  keep_source_lines({frames.data(), count});
 }
 
 }  // namespace devsan::hooks

@@ -17,6 +17,7 @@
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/common/turn.h"
 #include "hooks/inprocess/events/live_owners.h"
 #include "hooks/inprocess/interpreter/python_api.h"
 #include "hooks/inprocess/provenance/large_page.h"
@@ -41,7 +42,6 @@ constexpr std::int64_t kWalkCostFactor = 1000;
 // what was found takes the place of that.
 constexpr std::uint64_t kWorthAWalk = 50;
 constexpr std::uint64_t kWorthKeeping = 100;
-constexpr std::size_t kSlots = 128;
 constexpr std::size_t kUses = 64;
 
 bool exceeds(std::uint64_t bytes, std::uint64_t known, std::uint64_t part) noexcept {
@@ -49,7 +49,7 @@ bool exceeds(std::uint64_t bytes, std::uint64_t known, std::uint64_t part) noexc
 }
 
 std::size_t index_of(DeviceSlot slot) noexcept {
-  return static_cast<std::size_t>(slot) % kSlots;
+  return static_cast<std::size_t>(slot) % trace::kMaxDevices;
 }
 
 struct Storage {
@@ -82,9 +82,9 @@ class Look final : public LiveStorageVisitor {
   std::int64_t time_ns = 0;
   std::uint32_t step = 0;
   std::vector<Storage> storages;
-  std::array<std::uint64_t, kSlots> listed{};
-  std::array<DeviceBytes, kSlots> bytes{};
-  std::array<bool, kSlots> wanted{};  // of which devices it is the look that counts
+  std::array<std::uint64_t, trace::kMaxDevices> listed{};
+  std::array<DeviceBytes, trace::kMaxDevices> bytes{};
+  std::array<bool, trace::kMaxDevices> wanted{};  // of which devices it is the look that counts
 };
 
 struct Device {
@@ -145,7 +145,8 @@ class Watch {
     ask(true);
     Look last;
     if (is_worth_a_walk(begin)) take(last, PeakMoment::backward_ended, begin);
-    for (std::size_t slot = 0; slot < kSlots; ++slot) open_.wanted[slot] = open_.wanted[slot] && !last.wanted[slot];
+    for (std::size_t slot = 0; slot < trace::kMaxDevices; ++slot)
+      open_.wanted[slot] = open_.wanted[slot] && !last.wanted[slot];
     explain(last, thread, backward);
     open_ = Look();
     const std::int64_t now = trace::clock_ns(CLOCK_MONOTONIC);
@@ -185,7 +186,7 @@ class Watch {
   }
 
   bool is_worth_a_walk(std::int64_t now) const {
-    if (walks_ >= kWalksInTurn && now < next_walk_) return false;
+    if (now < next_walk_) return false;
     if (looks_ <= kPeakLooksInTurn) return true;
     for (const DeviceUse& use : uses()) {
       if (exceeds(use.bytes.allocated, devices_[index_of(use.device)].kept, kWorthAWalk)) return true;
@@ -196,7 +197,7 @@ class Watch {
   void take(Look& look, PeakMoment moment, std::int64_t begin) {
     if (!look.take(moment)) return;
     for (const DeviceUse& use : uses()) look.bytes[index_of(use.device)] = use.bytes;
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    for (std::size_t slot = 0; slot < trace::kMaxDevices; ++slot) {
       Device& device = devices_[slot];
       const std::uint64_t in_use = device.asked ? look.bytes[slot].allocated : look.listed[slot];
       if (!exceeds(in_use, device.kept, kWorthKeeping)) continue;
@@ -224,7 +225,7 @@ class Watch {
   static bool is_wanted(const Look& look) noexcept { return std::ranges::find(look.wanted, true) != look.wanted.end(); }
 
   void write(const Look& look, const Kinds& kinds) {
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    for (std::size_t slot = 0; slot < trace::kMaxDevices; ++slot) {
       if (look.wanted[slot]) write(look, kinds, static_cast<DeviceSlot>(slot));
     }
   }
@@ -279,7 +280,7 @@ class Watch {
   std::span<const DeviceUse> uses() const noexcept { return std::span(uses_).first(count_); }
 
   std::uint64_t epoch_ = 0;
-  std::array<Device, kSlots> devices_{};
+  std::array<Device, trace::kMaxDevices> devices_{};
   std::array<DeviceUse, kUses> uses_{};
   std::size_t count_ = 0;
   std::uint32_t looks_ = 0;
@@ -300,15 +301,14 @@ Watch& watch() {
 
 constinit std::atomic_flag peak_looking{};
 
-// Whoever comes while another thread looks goes on without. So does every child of a fork that came in between.
 template <class Work>
 void take_turn(Work work) noexcept {
-  if (peak_looking.test_and_set(std::memory_order_acquire)) return;
+  const Turn turn(peak_looking);
+  if (!turn.taken()) return;
   try {
     work();
   } catch (const std::exception&) {  // short of memory: this look is not recorded
   }
-  peak_looking.clear(std::memory_order_release);
 }
 
 }  // namespace

@@ -170,8 +170,7 @@ class Sites final : public LiveStorageVisitor {
     const GrowingSite told = told_of(site);
     site.series = runtime.recorder->add_site_memory(told.site, told.op, told.device, clock);
     ++records_;
-    trace::FrameRecord frames[2];
-    keep_source_lines({frames, frames_of_site(told.site, frames)});
+    keep_source_lines(told.site);
   }
 
   static GrowingSite told_of(const Site& site) noexcept {

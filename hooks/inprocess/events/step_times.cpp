@@ -6,6 +6,7 @@
 
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/thread_state.h"
+#include "hooks/inprocess/common/turn.h"
 #include "trace/clock.h"
 #include "trace/memory_series.h"
 #include "trace/step_layout.h"
@@ -35,21 +36,6 @@ struct StepClock {
 constinit StepClock steps{};
 constinit std::atomic<std::int64_t> optimizer_end{0};
 constinit std::atomic_flag in_use{};
-
-// Whoever comes while another thread writes goes on without. So does every child of a fork that came in between.
-class Turn {
- public:
-  Turn() noexcept : taken_(!in_use.test_and_set(std::memory_order_acquire)) {}
-  ~Turn() {
-    if (taken_) in_use.clear(std::memory_order_release);
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  bool taken() const noexcept { return taken_; }
-
- private:
-  bool taken_;
-};
 
 std::uint64_t length(std::int64_t from, std::int64_t to) noexcept {
   return from > 0 && to > from ? static_cast<std::uint64_t>(to - from) : 0;
@@ -136,7 +122,7 @@ std::int64_t clock_now() noexcept {
 }  // namespace
 
 void note_step_begins(std::uint32_t step) noexcept {
-  const Turn turn;
+  const Turn turn(in_use);
   const std::uint64_t epoch = runtime.epoch_page->epoch.load(std::memory_order_relaxed);
   if (!turn.taken() || epoch == 0) return;
   const std::int64_t now = clock_now();
@@ -151,7 +137,7 @@ void note_step_begins(std::uint32_t step) noexcept {
 }
 
 void note_backward_begins() noexcept {
-  const Turn turn;
+  const Turn turn(in_use);
   if (!turn.taken() || !is_own()) return;
   const std::int64_t now = clock_now();
   if (steps.backward_end == 0) {
@@ -164,7 +150,7 @@ void note_backward_begins() noexcept {
 }
 
 void note_backward_ends() noexcept {
-  const Turn turn;
+  const Turn turn(in_use);
   if (!turn.taken() || !is_own() || steps.backward_begin == 0) return;
   steps.backward_end = clock_now();
   steps.now.backward_ns += length(steps.backward_begin, steps.backward_end);
@@ -173,7 +159,7 @@ void note_backward_ends() noexcept {
 }
 
 void note_optimizer_begins() noexcept {
-  const Turn turn;
+  const Turn turn(in_use);
   if (!turn.taken() || !is_own()) return;
   steps.optimizer_begin = clock_now();
   optimizer_end.store(steps.optimizer_begin, std::memory_order_relaxed);
@@ -186,7 +172,7 @@ void note_optimizer_runs() noexcept {
 }
 
 void note_data_waited(std::int64_t begin) noexcept {
-  const Turn turn;
+  const Turn turn(in_use);
   if (!turn.taken() || !is_own() || steps.thread != &thread_state() || steps.backward_begin != 0) return;
   // A wait that an iteration begins in is one of it from there on.
   const std::int64_t last = std::max(steps.begin, steps.backward_end);

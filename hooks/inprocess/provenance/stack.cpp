@@ -131,4 +131,9 @@ void keep_source_lines(trace::LineageId lineage) noexcept {
   }
 }
 
+void keep_source_lines(trace::SiteId site) noexcept {
+  trace::FrameRecord frames[2];
+  keep_source_lines({frames, frames_of_site(site, frames)});
+}
+
 }  // namespace devsan::hooks

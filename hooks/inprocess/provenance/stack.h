@@ -46,8 +46,9 @@ class Stack {
 // The frames of a site, for a place that is known only by its site.
 std::size_t frames_of_site(trace::SiteId site, std::span<trace::FrameRecord, 2> frames) noexcept;
 
-// Keeps the source lines that frames, and the history that ends in `lineage`, point to.
+// Keeps the source lines that frames, the history that ends in `lineage`, and a site point to.
 void keep_source_lines(std::span<const trace::FrameRecord> frames) noexcept;
 void keep_source_lines(trace::LineageId lineage) noexcept;
+void keep_source_lines(trace::SiteId site) noexcept;
 
 }  // namespace devsan::hooks
