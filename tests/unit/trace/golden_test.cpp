@@ -33,6 +33,7 @@ TEST_CASE("golden files of the current version are written", "[.][write-golden]"
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
   record_sample(*recorder);
+  record_sample_of_training(*recorder);
   const fs::path file = kGolden / ("v" + std::to_string(kMajorVersion)) /
                         ("sample-" + std::to_string(kMajorVersion) + '.' + std::to_string(kMinorVersion) + ".devsan");
   fs::create_directories(file.parent_path());

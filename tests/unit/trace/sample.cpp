@@ -6,9 +6,9 @@
 #include <cstring>
 #include <fstream>
 #include <span>
-#include <sstream>
 
 #include "trace/crc32c.h"
+#include "trace/memory_series.h"
 
 namespace devsan::trace::testing {
 
@@ -220,160 +220,71 @@ void record_sample(Recorder& recorder) {
 
 namespace {
 
-class Text {
- public:
-  explicit Text(const TraceFile& trace) : trace_(trace) {}
-
-  std::string all() {
-    header();
-    for (const auto& [key, value] : trace_.run_info()) out_ << "run: " << key << " = " << value << '\n';
-    for (const Notice& notice : trace_.notices()) out_ << "notice: " << notice.text << " at " << notice.time_ns << '\n';
-    for (const Meeting& meeting : trace_.meetings()) {
-      this->meeting(meeting);
-      if (const MeetingFacts* facts = trace_.facts_of(meeting)) this->facts(*facts);
-    }
-    for (const auto& [file, source] : trace_.source_files()) {
-      out_ << "source: " << trace_.string(file) << " of " << source.size << " bytes, hash " << source.hash << ": "
-           << source.text << '\n';
-    }
-    job();
-    for (const ThreadTail& thread : trace_.threads()) this->thread(thread);
-    for (const Damage& damage : trace_.damage()) {
-      out_ << "damage: " << damage.offset << " +" << damage.bytes << ": " << damage.reason << '\n';
-    }
-    return out_.str();
+void record_sample_steps(Recorder& recorder) {
+  StepSeriesPayload* const series = recorder.add_step_series();
+  DataWaitsPayload* const waits = recorder.add_data_waits();
+  REQUIRE(waits != nullptr);
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    const std::int64_t begin = 1'700'000'000'000'000'000 + std::int64_t{step} * 1'000;
+    add_sample(series, {begin, step, 0, 100 + step, 200, 3, 40, 500});
+    add_sample(waits, {843 + step, step, 0, 10, step, 400});
   }
+  store_sample(series->current, {1'700'000'000'000'003'000, 3, 4, 77, 0, 0, 0, 0});
+  store_sample(waits->current, {77, 3, 4, 9, 0, 0});
+}
 
- private:
-  void header() {
-    const FileHeader& h = trace_.header();
-    out_ << "format " << h.major_version << '.' << h.minor_version << ", pid " << h.pid << " of " << h.parent_pid
-         << ", rank " << h.rank << " local " << h.local_rank << " of " << h.world_size << ", host " << trace_.host()
-         << ", start " << h.start_time_ns << " ticks " << h.start_ticks << ", close mark "
-         << static_cast<unsigned>(h.close_mark) << ", step " << h.step << ", optimizer steps " << h.optimizer_steps
-         << ", lost " << h.strings_lost << '/' << h.sites_lost << '/' << h.lineage_lost << '/' << h.threads_lost << '/'
-         << trace_.lost_events() << '\n';
-  }
+void record_sample_peak(Recorder& recorder, OperatorId op, SiteId site) {
+  LiveAtPeak look{};
+  look.time_ns = 1'700'000'000'000'000'003;
+  look.allocated = 5'000;
+  look.reserved = 8'192;
+  look.listed = 4'800;
+  look.step = 2;
+  look.moment = PeakMoment::backward_ended;
+  look.kinds[static_cast<std::size_t>(LiveKind::parameter)] = {4'000, 2};
+  look.kinds[static_cast<std::size_t>(LiveKind::activation)] = {800, 1};
+  look.rows = 2;
+  look.lines[0] = {4'000, 2, site, recorder.intern_string("encoder"), op, LiveKind::parameter, 0};
+  look.lines[1] = {800, 1, site, StringId::none, op, LiveKind::activation, 0};
+  PeakMemoryPayload* const peak = recorder.add_peak_memory(recorder.intern_device("cuda:0"));
+  REQUIRE(peak != nullptr);
+  peak->peak = 6'000;
+  peak->peak_step = 1;
+  peak->in_backward = 1;
+  store_look(peak, look);
+}
 
-  void job() {
-    for (const CollectiveGroup& group : trace_.collective_groups()) {
-      out_ << "group: " << group.fixed.index << ' ' << trace_.string(group.fixed.name) << " of "
-           << trace_.string(group.fixed.backend) << ", rank " << group.fixed.rank << " of " << group.fixed.size << ':';
-      for (const std::int32_t rank : group.ranks) out_ << ' ' << rank;
-      out_ << '\n';
-    }
-    for (const Failure& failure : trace_.failures()) {
-      out_ << "failure: " << trace_.string(failure.fixed.type) << ": " << trace_.string(failure.fixed.message) << " at "
-           << failure.fixed.time_ns << " step " << failure.fixed.step << '\n';
-      frames("frame", failure.frames);
-    }
-    for (const WaitingStack& stack : trace_.waiting_stacks()) {
-      out_ << "waiting: in " << stack.fixed.collective << " at " << stack.fixed.time_ns << '\n';
-      frames("frame", stack.frames);
-    }
-  }
+}  // namespace
 
-  void position(const Position& p) {
-    out_ << trace_.string(p.file) << ':' << p.line << '-' << p.end_line << ':' << p.column << '-' << p.end_column
-         << " in " << trace_.string(p.function) << " `" << trace_.source_line(p.file, p.line) << '`';
-  }
+void record_sample_of_training(Recorder& recorder) {
+  const OperatorId op = recorder.add_operator("c10d::allreduce_");
+  const Position user = at_line(recorder, "/home/u/train.py", "train", 50);
+  const SiteId site = recorder.add_site({user, user});
+  record_sample_steps(recorder);
+  record_sample_peak(recorder, op, site);
+  CollectiveEntry wait{};
+  wait.facts = {.entered_ns = 1'700'000'000'000'000'004,
+                .sequence = 1188,
+                .bytes = 4'096,
+                .other_bytes = 0,
+                .group = 1,
+                .step = 2,
+                .tid = 4711,
+                .site = site,
+                .dtype = recorder.intern_string("float32"),
+                .peer = -1,
+                .op = op,
+                .device = recorder.intern_device("cuda:0"),
+                .phase = Phase::backward,
+                .reserved = 0};
+  wait.finished_ns = 1'700'000'003'000'000'000;
+  wait.wait_ns = 1'700'000'000'000'000'005;
+  wait.state = CollectiveState::finished;
+  wait.number = 7;
+  recorder.add_long_wait(wait);
+}
 
-  void site(SiteId id) {
-    const std::optional<Site> site = trace_.site(id);
-    if (!site) {
-      out_ << " site none\n";
-      return;
-    }
-    out_ << " site ";
-    position(site->user);
-    out_ << " <- ";
-    position(site->innermost);
-    out_ << '\n';
-  }
-
-  void frames(const char* what, const std::vector<FrameRecord>& frames) {
-    for (const FrameRecord& frame : frames) {
-      out_ << "  " << what << ' ';
-      position(frame.position);
-      out_ << " flags " << frame.flags << '\n';
-    }
-  }
-
-  void meeting(const Meeting& meeting) {
-    const MeetingPayload& f = meeting.fixed;
-    out_ << "meeting: " << trace_.operator_name(f.op) << " '" << trace_.string(f.message) << "' repeats " << f.repeats
-         << " last step " << f.last_step << " flags " << f.flags << " time " << f.time_ns << " phase "
-         << static_cast<unsigned>(f.phase) << " step " << f.step << " tid " << f.tid << ' '
-         << trace_.string(f.thread_name) << '\n';
-    out_ << "  at";
-    site(f.site);
-    for (const OperandRecord& operand : meeting.operands) this->operand(operand);
-    frames("frame", meeting.frames);
-    frames("forward", meeting.forward_frames);
-    for (const EvidenceRecord& evidence : meeting.evidence) this->evidence(evidence);
-    for (const NativeFrame& frame : meeting.native_frames) {
-      out_ << "  native " << trace_.string(frame.module) << ' ' << trace_.string(frame.symbol) << '+' << frame.offset
-           << '\n';
-    }
-  }
-
-  void facts(const MeetingFacts& facts) {
-    out_ << "  facts: flags " << facts.fixed.flags << " in " << facts.fixed.microseconds << " us\n";
-    for (const ObjectFact& o : facts.objects) {
-      out_ << "  object " << static_cast<unsigned>(o.kind) << ' ' << trace_.string(o.type) << " '"
-           << trace_.string(o.text) << "' " << o.number << " flags " << static_cast<unsigned>(o.flags) << " on "
-           << trace_.device_name(o.device) << " operand " << static_cast<int>(o.operand) << " storage " << o.storage
-           << " lineage " << trace_.lineage_chain(o.lineage).size() << " code " << trace_.string(o.file) << ':'
-           << o.line << " in " << trace_.string(o.function) << '\n';
-    }
-    for (const LinkFact& l : facts.links) {
-      out_ << "  link " << l.from << " -> " << l.to << " kind " << static_cast<unsigned>(l.kind) << ' '
-           << trace_.string(l.name) << ' ' << l.index << " of " << facts.objects[l.from].line
-           << facts.objects[l.to].line << '\n';
-    }
-    for (const VariableFact& v : facts.variables) {
-      out_ << "  variable " << v.frame << ' ' << trace_.string(v.name) << " kind " << static_cast<unsigned>(v.kind)
-           << " = " << v.object << " of line " << facts.objects[v.object].line << '\n';
-    }
-    for (const CopyFact& c : facts.copies) {
-      out_ << "  copy " << static_cast<unsigned>(c.kind) << " of " << c.storage << " to "
-           << trace_.device_name(c.device) << " calls " << static_cast<std::uint32_t>(c.calls);
-      site(c.site);
-    }
-  }
-
-  void operand(const OperandRecord& o) {
-    out_ << "  operand " << trace_.string(o.argument) << " = " << trace_.string(o.name) << ": "
-         << trace_.string(o.dtype) << " on " << trace_.device_name(o.device) << " kind "
-         << static_cast<unsigned>(o.name_kind) << " flags " << static_cast<unsigned>(o.flags) << " of "
-         << o.storage_bytes << " bytes, " << static_cast<unsigned>(o.dims) << " dims";
-    for (const std::int64_t size : o.sizes) out_ << ' ' << size;
-    out_ << '\n';
-    for (const LineageNode& node : trace_.lineage_chain(o.lineage)) {
-      out_ << "    how " << static_cast<unsigned>(node.how) << " by " << trace_.operator_name(node.op) << " on "
-           << trace_.device_name(node.device) << " depth " << static_cast<unsigned>(node.depth);
-      site(node.site);
-    }
-  }
-
-  void evidence(const EvidenceRecord& e) {
-    out_ << "  evidence " << static_cast<unsigned>(e.kind) << " of operand " << static_cast<unsigned>(e.operand) << ": "
-         << trace_.string(e.text) << " at ";
-    position(e.at);
-    out_ << '\n';
-  }
-
-  void thread(const ThreadTail& thread) {
-    out_ << "thread " << thread.tid << ' ' << thread.name << ": " << thread.operators << " operators\n";
-    for (const RingEntry& entry : thread.last) {
-      out_ << "  " << trace_.operator_name(entry.op) << " on " << trace_.device_name(entry.device) << " step "
-           << entry.step << " site " << static_cast<std::uint32_t>(entry.site) << '\n';
-    }
-  }
-
-  const TraceFile& trace_;
-  std::ostringstream out_;
-};
+namespace {
 
 template <class Value>
 Value& value_at(std::vector<std::byte>& bytes, std::uint64_t offset) {
@@ -393,10 +304,6 @@ void set_clock(std::vector<std::byte>& bytes, const Section& events) {
 }
 
 }  // namespace
-
-std::string describe(const TraceFile& trace) {
-  return Text(trace).all();
-}
 
 std::vector<std::byte> compacted(std::vector<std::byte> trace) {
   const FileHeader old = value_at<FileHeader>(trace, 0);

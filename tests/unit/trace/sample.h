@@ -44,6 +44,10 @@ void note_operator(ThreadRing& ring, OperatorId op, DeviceSlot device, SiteId si
 // ring that has gone round once. The same bytes each time, but for the process and the clock.
 void record_sample(Recorder& recorder);
 
+// Besides: the times of three steps and of a fourth that has not ended, what was live at a peak, and a collective that
+// held up the process.
+void record_sample_of_training(Recorder& recorder);
+
 // All that a reader gives, as text.
 std::string describe(const TraceFile& trace);
 
