@@ -16,8 +16,8 @@ CALLS = 320  # in one batch
 
 
 def collectives():
-    """Calls of a batch, by name: a function of the group, torch's Python around one, and a barrier, which makes a tensor
-    and is seen in the dispatcher."""
+    """Calls of a batch, by name: functions of the group, torch's Python around one, and an operator of
+    c10d and a functional collective by `torch.ops`, which are seen in the dispatcher."""
     import torch
     import torch.distributed as dist
     import torch.testing._internal.distributed.fake_pg as fake
@@ -26,8 +26,11 @@ def collectives():
     group = dist.distributed_c10d._get_default_group()
     options = dist.AllreduceOptions()
     value = torch.ones(4)
-    names = {"group": group, "options": options, "values": [value], "dist": dist, "value": value}
-    calls = ["group.allreduce(values, options)", "dist.all_reduce(value)", "group.barrier()"]
+    names = {"group": group, "options": options, "values": [value], "dist": dist, "value": value, "boxed": group.boxed(),
+             "c10d": torch.ops.c10d, "functional": torch.ops._c10d_functional, "name": group.group_name}
+    calls = ["group.allreduce(values, options)", "dist.all_reduce(value)", "group.barrier()",
+             "c10d.broadcast_(values, boxed, 0, 0)",
+             "functional.wait_tensor(functional.all_reduce(value, 'sum', name))"]
     return {call: batch_of(call, names) for call in calls}
 
 

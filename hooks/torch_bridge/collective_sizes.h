@@ -14,7 +14,8 @@
 namespace devsan::hooks {
 
 struct CollectiveSizes {
-  const c10::TensorImpl* first = nullptr;
+  DeviceKey device = 0;  // of the first tensor, and its dtype; 0 where there is none
+  caffe2::TypeMeta dtype;
   std::uint64_t bytes[2] = {0, 0};  // of the first argument that has tensors, and of the others
   std::size_t arguments = 0;        // that have tensors
 
@@ -23,10 +24,21 @@ struct CollectiveSizes {
     if (add_to(bytes[std::min<std::size_t>(arguments, 1)], argument)) ++arguments;
   }
 
+  // A tensor of one element that the collective is going to make.
+  void add_element(DeviceKey of_device, caffe2::TypeMeta of_dtype) noexcept {
+    device = of_device;
+    dtype = of_dtype;
+    bytes[0] = of_dtype.itemsize();
+    ++arguments;
+  }
+
  private:
   bool add_to(std::uint64_t& sum, const c10::TensorImpl* tensor) noexcept {
     if (tensor == c10::UndefinedTensorImpl::singleton()) return false;
-    if (first == nullptr) first = tensor;
+    if (device == 0) {
+      device = TensorFields::device(tensor);
+      dtype = TensorFields::dtype(tensor);
+    }
     if (!TensorFields::symbolic(tensor)) {
       const auto elements = static_cast<std::uint64_t>(c10::multiply_integers(TensorFields::sizes(tensor)));
       sum += elements * TensorFields::dtype(tensor).itemsize();

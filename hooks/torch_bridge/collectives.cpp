@@ -152,7 +152,6 @@ void EnteredCollective::begin(ThreadState& state, const void* group, const Schem
   if (runtime.host->options.hang_after > 0) watch_for_hangs();
   const GroupTurn turn = enter_group(group, op.point_to_point);
   if (turn.group == 0) return;
-  const DeviceKey device = sizes.first != nullptr ? TensorFields::device(sizes.first) : 0;
   trace::CollectiveFacts facts{};
   facts.entered_ns = trace::wall_clock_ns();
   facts.sequence = turn.sequence;
@@ -162,15 +161,15 @@ void EnteredCollective::begin(ThreadState& state, const void* group, const Schem
   facts.step = runtime.step.load(std::memory_order_relaxed);
   facts.tid = state.tid;
   facts.site = site.id;
-  facts.dtype = sizes.first != nullptr ? dtype_text(TensorFields::dtype(sizes.first)) : trace::StringId::none;
+  facts.dtype = sizes.device != 0 ? dtype_text(sizes.dtype) : trace::StringId::none;
   facts.peer = peer;
   facts.op = op.id;
-  facts.device = device_slot(device);
+  facts.device = device_slot(sizes.device);
   facts.phase = state.backward_depth != 0            ? trace::Phase::backward
                 : (site.marks & kOptimizerCode) != 0 ? trace::Phase::optimizer
                                                      : trace::Phase::other;
   collective_ = collective_log.enter(facts, op.point_to_point ? trace::kPointToPoint : 0);
-  on_real_device_ = is_cuda(device) && !devices_are_simulated();
+  on_real_device_ = is_cuda(sizes.device) && !devices_are_simulated();
   tells_end_ = turn.tells_end || devices_are_simulated();
   event_count_ = 0;
   around_ = std::exchange(state.collective, this);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "hooks/torch_bridge/call_origin.h"
 #include "hooks/torch_bridge/collectives.h"
 #include "hooks/torch_bridge/event.h"
+#include "hooks/torch_bridge/operand_list.h"
 #include "hooks/torch_bridge/schema_operators.h"
 #include "hooks/torch_bridge/storage_search.h"
 #include "hooks/torch_bridge/thread_start.h"
@@ -176,11 +178,18 @@ bool GroupCall::gave(const ThreadState& state, const OperandList& operands) cons
 
 namespace {
 
+// Where barrier() is going to make the tensor that it gives to its operator.
+DeviceKey device_of_barrier(const Group& group, const c10d::BarrierOptions& options) noexcept {
+  if (options.device.has_value()) return device_key(with_index(*options.device));
+  const bool is_nccl = group.getBackendType() == Group::BackendType::NCCL;
+  return device_key(with_index(is_nccl ? c10::DeviceType::CUDA : c10::DeviceType::CPU));
+}
+
 // What one argument of a group's function tells: a tensor, a list of tensors, or a list of a list for each rank.
 // Dispatch takes no notice of the last, and neither does what compares devices.
 class ReadArguments {
  public:
-  explicit ReadArguments(bool has_peer) noexcept : has_peer_(has_peer) {}
+  ReadArguments(const Group& group, bool has_peer) noexcept : group_(group), has_peer_(has_peer) {}
 
   Operands seen;
   CollectiveSizes sizes;
@@ -198,6 +207,9 @@ class ReadArguments {
   void read(const c10d::AllreduceOptions& options) noexcept {
     if (options.sparseIndices.has_value()) read(*options.sparseIndices);
   }
+  void read(const c10d::BarrierOptions& options) noexcept {
+    sizes.add_element(device_of_barrier(group_, options), caffe2::TypeMeta::Make<std::uint8_t>());
+  }
   void read(int rank) noexcept {
     if (std::exchange(has_peer_, false)) peer = rank;
   }
@@ -205,6 +217,7 @@ class ReadArguments {
   void read(const T&) noexcept {}
 
  private:
+  const Group& group_;
   bool has_peer_;
 };
 
@@ -235,7 +248,7 @@ struct GroupFunction<Method, Name> {
     const SchemaOperator* const known = is_nested(thread_state()) ? nullptr : op.find();
     if (known == nullptr) [[unlikely]]
       return real(group, arguments...);
-    ReadArguments read(known->peer_at >= 0);
+    ReadArguments read(*group, known->peer_at >= 0);
     (read.read(arguments), ...);
     const auto enumerate_all = [&](OperandSink& sink) {
       int place = 0;

@@ -73,16 +73,16 @@ std::uint64_t storage_size(const c10::StorageImpl* storage) noexcept {
   }
 }
 
-// `device="cuda"` means the current device.
-c10::Device current_device(c10::DeviceType type) noexcept {
+}  // namespace
+
+c10::Device with_index(c10::Device device) noexcept {
+  if (device.has_index() || device.is_cpu() || device.is_meta()) return device;
   try {
-    return c10::impl::VirtualGuardImpl(type).getDevice();
+    return c10::impl::VirtualGuardImpl(device.type()).getDevice();
   } catch (...) {  // no such backend here
-    return c10::Device(type, 0);
+    return c10::Device(device.type(), 0);
   }
 }
-
-}  // namespace
 
 trace::StringId dtype_text(caffe2::TypeMeta type) noexcept {
   // By torch's number of the type.
@@ -159,8 +159,7 @@ void OperandList::generator(int argument, const at::Generator& generator) {
 }
 
 void OperandList::device(int argument, c10::Device device) {
-  if (!device.has_index() && !device.is_cpu() && !device.is_meta()) device = current_device(device.type());
-  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(device)));
+  trace::OperandRecord* record = add(argument, -1, device_slot(device_key(with_index(device))));
   if (record != nullptr) record->flags = trace::kDeviceArgument;
 }
 

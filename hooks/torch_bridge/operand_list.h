@@ -15,6 +15,9 @@ namespace devsan::hooks {
 // "float32", as a string of the trace; "" for what is no scalar type.
 trace::StringId dtype_text(caffe2::TypeMeta type) noexcept;
 
+// The device that torch takes it for: "cuda" means the current one.
+c10::Device with_index(c10::Device device) noexcept;
+
 class OperandList final : public OperandSink {
  public:
   // `schema` names the arguments of operators that are not wrapped.

@@ -34,6 +34,7 @@ ways = [
     (lambda: group.send([one()], 1, 0), lambda: ops.send([one()], boxed, 1, 0)),
     (lambda: group.recv([one()], 1, 0), lambda: ops.recv_([one()], boxed, 1, 0)),
     (lambda: group.recv_anysource([one()], 0), lambda: ops.recv_any_source_([one()], boxed, 0)),
+    (lambda: group.barrier(), lambda: ops.barrier(torch.empty(1, dtype=torch.uint8), boxed, [])),
 ]
 for by_function, by_operator in ways[PART]:
     by_function()
@@ -83,7 +84,7 @@ def facts(call):
     (":6", [("broadcast", 16, None), ("all_gather", 32, None), ("all_gather_into_tensor", 32, None),
             ("all_gather_coalesced", 32, None), ("all_gather_into_tensor_coalesced", 32, None), ("gather", 32, None)]),
     ("6:", [("scatter", 32, None), ("all_to_all_single", 32, None), ("all_to_all", 32, None), ("send", 16, 1),
-            ("recv", 16, 1), ("recv", 16, None)])])
+            ("recv", 16, 1), ("recv", 16, None), ("barrier", 1, None)])])
 def test_a_function_of_a_group_and_the_operator_that_it_calls_are_each_recorded_once_and_alike(run_python, part, told):
     calls = recorded(run_python, BOTH_WAYS.replace("PART", part))
     functions, operators = calls[::2], calls[1::2]
