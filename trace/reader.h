@@ -1,5 +1,6 @@
 // Reads a trace file, whatever state its process left it in. Everything is checked: an id that points nowhere reads as
-// absent, a record that fails its checksum is left out and told of as damage. Needs nothing but the file.
+// absent, a record that fails its checksum is left out and told of as damage; times are from 0 to half of what an
+// int64 holds. Needs nothing but the file.
 #pragma once
 
 #include <array>

@@ -126,6 +126,7 @@ std::optional<FileHeader> read_header(const std::filesystem::path& path) {
   FileHeader header{};
   const std::size_t got = fd.get() < 0 ? 0 : read_at(fd.get(), std::as_writable_bytes(std::span(&header, 1)), 0);
   if (got == 0 || refuse(header, got)) return std::nullopt;
+  bound_header_times(header);
   return header;
 }
 
@@ -173,6 +174,7 @@ std::variant<TraceFile, Damage> TraceFile::Loader::load(const std::filesystem::p
 
   check_counters(size);
   read_events();
+  bound_all_times();
   read_threads();
   if (more_damage_ > 0) {
     file_.damage_.push_back({0, more_damaged_bytes_, "and " + std::to_string(more_damage_) + " more such places"});

@@ -13,6 +13,9 @@
 
 namespace devsan::trace {
 
+// Makes times that a damaged header may hold usable.
+void bound_header_times(FileHeader& header);
+
 class TraceFile::Loader {
  public:
   std::variant<TraceFile, Damage> load(const std::filesystem::path& path);
@@ -49,6 +52,8 @@ class TraceFile::Loader {
   bool take_collective_group(std::span<const std::byte> payload);
   template <class Record>
   static bool take_with_frames(std::span<const std::byte> payload, std::vector<Record>& records);
+
+  void bound_all_times();
 
   void read_threads();
   void read_tail(const ThreadRing& ring, std::uint64_t offset);

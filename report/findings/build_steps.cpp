@@ -1,7 +1,6 @@
 #include "report/findings/build_steps.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 namespace devsan::report {
@@ -9,8 +8,6 @@ namespace {
 
 // What a trace says beyond that, it does not know.
 constexpr std::uint64_t kLongest = 30ull * 24 * 3600 * 1'000'000'000;
-// Of a moment in a damaged trace: the sum of a step's phases fits behind it.
-constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max() / 2;
 
 std::uint64_t length(std::uint64_t ns) {
   return ns <= kLongest ? ns : 0;
@@ -57,7 +54,7 @@ void add_step_times(const trace::TraceFile& trace, Process& process) {
     if (wait.step_ns >= known.step_ns) known = wait;
   }
   for (const trace::StepTime& one : told) {
-    if (one.begin_ns > 0 && one.begin_ns < kLatest) times.steps.push_back(as_step(one, waits[one.step]));
+    if (one.begin_ns > 0) times.steps.push_back(as_step(one, waits[one.step]));
   }
 }
 

@@ -80,6 +80,14 @@ struct Bounds {
   }
 
   std::int64_t offset() const {
+    // A clock that was never set says 1970. What is further apart comes of a damaged trace.
+    constexpr std::int64_t kFurthest = 2'000'000'000'000'000'000;
+    const std::int64_t apart = middle();
+    return apart >= -kFurthest && apart <= kFurthest ? apart : 0;
+  }
+
+ private:
+  std::int64_t middle() const {
     if (low > high || (low <= 0 && high >= 0)) return 0;
     if (low == std::numeric_limits<std::int64_t>::min()) return high;
     if (high == std::numeric_limits<std::int64_t>::max()) return low;

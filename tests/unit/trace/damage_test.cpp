@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "sample.h"
+#include "trace/memory_series.h"
 
 namespace devsan::trace::testing {
 namespace {
@@ -257,6 +259,36 @@ TEST_CASE("what is made of one trace is bounded, however often its texts are ask
   CHECK(made <= TraceFile::kMostMade);
   CHECK(trace.string(message).empty());
   CHECK_FALSE(trace.site(SiteId{1}));
+}
+
+TEST_CASE("times are read so that differences and sums of two of them exist") {
+  static constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max() / 2;
+  const auto [told, read] = GENERATE(table<std::int64_t, std::int64_t>({
+      {std::numeric_limits<std::int64_t>::min(), 0},
+      {-1, 0},
+      {1'700'000'000'000'000'000, 1'700'000'000'000'000'000},
+      {std::numeric_limits<std::int64_t>::max(), kLatest},
+  }));
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  add_numbered_meeting(*recorder, told);
+  CollectiveEntry wait{};
+  wait.facts.entered_ns = wait.finished_ns = wait.wait_ns = told;
+  wait.facts.group = 1;
+  wait.state = CollectiveState::finished;
+  wait.number = 1;
+  recorder->add_long_wait(wait);
+  store_sample(recorder->add_step_series()->latest, StepTime{told, 1, 1, 0, 0, 0, 0, 0});
+  Bytes bytes = bytes_of(recorder->path());
+  put(bytes, offsetof(FileHeader, start_time_ns), told);
+  const TraceFile trace = DamagedFile().readable(bytes);
+  CHECK(trace.header().start_time_ns == read);
+  CHECK(trace.meetings().at(0).fixed.time_ns == read);
+  CHECK(trace.step_series().steps.at(0).begin_ns == read);
+  const CollectiveEntry& long_wait = trace.long_waits().at(0);
+  CHECK(long_wait.facts.entered_ns == read);
+  CHECK(long_wait.finished_ns == read);
+  CHECK(long_wait.wait_ns == read);
 }
 
 TEST_CASE("nothing in a file makes the reader look elsewhere, crash or run on") {

@@ -53,7 +53,7 @@ TEST_CASE("meetings of many threads are all there, whole, and counted together w
   constexpr int kMeetings = 400;
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
-  MeetingPayload* const shared = add_numbered_meeting(*recorder, -1);
+  MeetingPayload* const shared = add_numbered_meeting(*recorder, kThreads * kMeetings);
   in_threads([&](int thread) {
     for (int i = 0; i < kMeetings; ++i) {
       add_numbered_meeting(*recorder, i * kThreads + thread);
