@@ -61,6 +61,7 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
   finding.step = meeting.fixed.step;
   finding.phase = meeting.fixed.phase;
   set_process(finding, trace.header().pid, trace.rank());
+  finding.own_device = device_of_rank(trace);
   finding.thread = meeting.fixed.tid;
   finding.thread_name = trace.string(meeting.fixed.thread_name);
   finding.count = 1 + std::uint64_t{meeting.fixed.repeats};
@@ -74,6 +75,11 @@ Finding finding_of(const trace::TraceFile& trace, const trace::Meeting& meeting)
 }
 
 }  // namespace
+
+std::string device_of_rank(const trace::TraceFile& trace) {
+  if (trace.world_size().value_or(1) < 2 || !trace.local_rank()) return {};
+  return "cuda:" + std::to_string(*trace.local_rank());
+}
 
 std::vector<Finding> build_findings(const trace::TraceFile& trace) {
   std::vector<Finding> findings;

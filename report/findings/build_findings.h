@@ -2,6 +2,7 @@
 // cause yet: that takes the texts of all processes (causes.h).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "report/model/finding.h"
@@ -10,5 +11,8 @@
 namespace devsan::report {
 
 std::vector<Finding> build_findings(const trace::TraceFile& trace);
+
+// The GPU with the number of the local rank, which is that of the process by convention; empty in a job of one process.
+std::string device_of_rank(const trace::TraceFile& trace);
 
 }  // namespace devsan::report

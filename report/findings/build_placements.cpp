@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "report/findings/build_expectations.h"
+#include "report/findings/build_findings.h"
 #include "report/findings/lines_of_trace.h"
 #include "report/model/frames.h"
 #include "report/model/merge.h"
@@ -245,6 +246,7 @@ Finding finding_of_breaches(const trace::TraceFile& trace, Expectation expectati
   finding.kind = Kind::wrong_placement;
   finding.severity = default_severity(finding.kind);
   set_process(finding, trace.header().pid, trace.rank());
+  finding.own_device = device_of_rank(trace);
   finding.thread = trace.header().pid;
   finding.where = place_of_stay(trace, *first.stay);
   if (finding.where) finding.stack = {*finding.where};

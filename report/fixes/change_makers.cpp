@@ -89,7 +89,7 @@ Node source_of(const CallParts& call) {
 
 bool may_change(const Site& site, Node given) {
   const auto said = device_value(given, site.code);
-  if (said) return !is_same_device(*said, site.device);
+  if (said) return !site.is_there(*said);
   // It follows a variable, which others follow, too: that is what to change, but where the devices meet.
   return slice::body_of(given) == site.failing_function();
 }

@@ -102,7 +102,7 @@ MaybeChange redirect(const Site& site, const CallParts& call, const Place& place
   const Node given = device_of_move(call);
   if (call.method() == "to" && !given) return {};
   const auto said = call.method() == "cpu" ? "cpu" : given ? device_value(given, site.code) : "cuda";
-  if (said && is_same_device(*said, site.device) && call.method() != "cuda") return {};
+  if (said && site.is_there(*said) && call.method() != "cuda") return {};
   const bool decided = place.role == Role::history_moved;
   if (!said && !decided && !(site.is_on_way(place) && slice::body_of(call.call) == site.failing_function())) return {};
   if (auto dropped = drop_move(site, call)) return dropped;
@@ -127,7 +127,7 @@ MaybeChange other_argument(const Site& site) {
   for (const Place* place : site.places) {
     if (place->role != Role::argument || place->aspect != Aspect::device || site.device == "cpu") continue;
     const auto said = device_value(place->value, site.code);
-    if (!said || is_same_device(*said, site.device) || !is_same_device(*said, site.moved->device)) continue;
+    if (!said || site.is_there(*said) || !is_same_device(*said, site.moved->device)) continue;
     const std::string device = device_at_hand(site, place->node, {}, place->value.text());
     const auto edit = program::replace_expression(place->value, device);
     if (edit && !device.starts_with('\'')) return Change{{*edit}, "Hand on the other device: " + as_code(device)};
@@ -177,7 +177,7 @@ MaybeChange correct_device(const Site& site) {
     if (place->role != Role::device_written && place->role != Role::default_used) continue;
     const Node node = place->role == Role::default_used ? place->node : place->value;
     const auto said = says_device(node) ? device_value(node, site.code) : std::nullopt;
-    if (!said || is_same_device(*said, site.device) || !is_same_device(*said, site.moved->device)) continue;
+    if (!said || site.is_there(*said) || !is_same_device(*said, site.moved->device)) continue;
     if (site.device == "cpu") continue;  // who writes an accelerator there means one
     const std::string device = device_at_hand(site, node);
     const CallParts call = program::call_parts(node);

@@ -135,7 +135,7 @@ std::string moved_twin(const Site& site, Node value) {
     const Node device = one->path.empty() ? device_brought_to(one->value, value.text()) : Node();
     if (!device || one->target.begin_byte() > value.begin_byte()) continue;
     const auto said = device_value(device, site.code);
-    if (said && !is_same_device(*said, site.device)) continue;
+    if (said && !site.is_there(*said)) continue;
     const auto found = file.flow().reaching(one->variable, value).definitions;
     if (found.size() == 1 && found.front().definition == one) return std::string(one->variable.name);
   }

@@ -90,7 +90,7 @@ class DeviceFinder {
       of_parameters();
       of_module();
     }
-    add("'" + site_.device + "'");
+    add("'" + site_.device_text() + "'");
     return std::move(found_);
   }
 
@@ -226,7 +226,7 @@ class DeviceFinder {
   template <class Said>
   bool fits(const Said& says, bool known) const {
     const auto said = device_value(says, site_.code);
-    return said ? is_same_device(*said, site_.device) && known : !known;
+    return said ? site_.is_there(*said) && known : !known;
   }
 
   // Names of the function, and of those and the module around it.

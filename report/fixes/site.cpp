@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/fixes/device_value.h"
 #include "report/program/definitions.h"
 #include "report/program/positions.h"
 #include "report/program/source_file.h"
@@ -109,6 +110,14 @@ std::optional<Site> site_of(const Finding& finding, const ranking::Candidate& ca
     return std::tuple(one->side == Side::program, doubt(*one), one->distance);
   });
   return site;
+}
+
+std::string Site::device_text() const {
+  return device == finding.own_device ? "cuda" : device;
+}
+
+bool Site::is_there(std::string_view said) const {
+  return device == finding.own_device ? said == "cuda" || said == device : is_same_device(said, device);
 }
 
 bool Site::is_at(const Frame& frame) const {

@@ -25,6 +25,11 @@ struct Site {
   std::string device{};             // of `wanted`
   std::vector<const slice::Place*> places{};  // those of the moved operand's side, the likeliest first
 
+  // `device` as the program's text can say it. Every rank runs that text: its own GPU is "cuda", the current one.
+  std::string device_text() const;
+  // What says `said` is on `device` already.
+  bool is_there(std::string_view said) const;
+
   const program::SourceFile& file() const { return *candidate.file; }
   program::Node statement() const { return candidate.statement; }
   // The value there is, or becomes, the operand.

@@ -305,6 +305,7 @@ struct Finding {
   std::uint32_t step = 0;
   trace::Phase phase = trace::Phase::other;
   std::optional<int> rank;
+  std::string own_device;        // "cuda:2" of local rank 2; empty in a job of one process
   std::vector<int> ranks;        // every rank that had it, ascending
   std::vector<int> other_ranks;  // that ran as far and had it not, ascending
   std::vector<EndedRanks> ended_ranks;

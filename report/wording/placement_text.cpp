@@ -65,8 +65,9 @@ void tell_cause(Finding& finding) {
   const std::string rule = expectation.file.empty()
                                ? "switch `" + expectation.rule + "` off if this is meant (expect_not)"
                                : "change the rule at " + expectation.file + ":" + std::to_string(expectation.line);
-  finding.fix =
-      Fix{cause.file, cause.line, "Put `" + cause.operand + "` on " + expectation.expected + " here, or " + rule, {}};
+  // Other ranks run the same line.
+  const std::string place = expectation.expected == finding.own_device ? "the rank's own GPU" : expectation.expected;
+  finding.fix = Fix{cause.file, cause.line, "Put `" + cause.operand + "` on " + place + " here, or " + rule, {}};
 }
 
 }  // namespace devsan::report

@@ -4,6 +4,9 @@ import subprocess
 
 import pytest
 
+from harness import need_simulated_devices
+from launchers import Launcher
+
 FACTORY = """\
 import torch
 
@@ -45,6 +48,21 @@ print((x + shift).sum().item())
 """
 
 
+RANKS = """\
+import os
+import torch
+
+
+def table():
+    return torch.arange(4.0)
+
+
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+total = (torch.ones(4, device="cuda") * table()).sum()
+os.write(1, f"{total.item()} on {total.device}\\n".encode())
+"""
+
+
 def patches(result):
     return [patch for finding in result.raised() for patch in (finding["fix"] or {}).get("patches", [])]
 
@@ -69,3 +87,18 @@ def test_without_the_text_of_the_program_there_is_no_patch(run_python):
     result = run_python(program, sim=1, env={"DEVSAN_OPTIONS": "source=0"})
     program.unlink()  # it could still be read, as long as it is what it was
     assert len(result.raised()) == 1 and patches(result) == []
+
+
+def test_a_patch_of_a_line_that_every_rank_runs_is_right_on_every_rank(devsan, python, tmp_path):
+    need_simulated_devices(python)
+    launcher = Launcher(devsan, python, tmp_path)
+    program = launcher.file("train.py", RANKS)
+    command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program]
+    refused = launcher.under_devsan(*command, options=["--sim", 2])
+    assert refused.status == 1
+    [finding] = [one for one in refused.report["findings"] if one["kind"] == "device-mismatch"]
+    [patch] = finding["fix"]["patches"]
+    subprocess.run(["patch", "--quiet", "--batch", program], input=patch["diff"], text=True, check=True)
+    mended = launcher.under_devsan(*command, options=["--sim", 2])
+    assert mended.status == 0, mended.stderr
+    assert sorted(mended.stdout.split("\n")) == ["", "6.0 on cuda:0", "6.0 on cuda:1"]

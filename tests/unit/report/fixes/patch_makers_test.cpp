@@ -18,6 +18,17 @@ TEST_CASE("What makes a tensor is given the device") {
         "scale = torch.ones(3, device='cuda:0')");
 }
 
+TEST_CASE("A line that every rank runs is given the rank's own GPU, not the number of one rank's") {
+  Failing failing{"import torch\nscale = torch.ones(3)  #!c\ny = x * scale  #?\n"};
+  failing.other_device = failing.own_device = "cuda:2";
+  CHECK(added(failing) == "scale = torch.ones(3, device='cuda')");
+  failing.source = "import torch\nscale = torch.ones(3, device='cuda:0')  #!c\ny = x * scale  #?\n";
+  failing.odd_device = "cuda:0";
+  CHECK(added(failing) == "scale = torch.ones(3, device='cuda')");
+  failing.other_device = "cuda:3";
+  CHECK(added(failing) == "scale = torch.ones(3, device='cuda:3')");
+}
+
 TEST_CASE("What makes a tensor and takes no device has its result moved") {
   CHECK(added({"import torch\nscale = torch.from_numpy(a)  #!c\ny = x * scale  #?\n"}) ==
         "scale = torch.from_numpy(a).to('cuda:0')");

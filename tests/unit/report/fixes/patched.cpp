@@ -65,6 +65,7 @@ Finding finding_of(const Failing& failing, const program::SourceFile& file) {
   finding.kind = Kind::device_mismatch;
   finding.raised = true;
   finding.op = failing.op;
+  finding.own_device = failing.own_device;
   finding.stack = frames_marked(file, '?');
   if (!finding.stack.empty()) finding.where = finding.stack.front();
   const std::vector<Frame> callers = frames_marked(file, '<');

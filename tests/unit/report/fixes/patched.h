@@ -21,7 +21,8 @@ struct Failing {
   trace::NameKind other_is = trace::NameKind::unknown;
   std::string op = "aten::mul.Tensor";
   std::string odd_arg = "other";
-  bool drawn = false;  // the odd operand is a generator
+  bool drawn = false;        // the odd operand is a generator
+  std::string own_device{};  // of the rank, in a job of several
 };
 
 struct Patched {
