@@ -24,6 +24,13 @@ std::optional<std::string> lasting_place(const KeptTensor& track) {
   return place;
 }
 
+// A variable of a function, or an entry of what one holds, that nothing trains: a batch, a prediction. Whether a look
+// meets it is chance.
+bool is_passing(const KeptTensor& track) {
+  if (track.kind != trace::PlaceKind::attribute || track.path().find('.') != std::string::npos) return false;
+  return std::ranges::none_of(track.stays, [](const Stay& stay) { return stay.has(trace::kPlaceTrained); });
+}
+
 bool is_number(const std::string& text) {
   return !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -95,7 +102,8 @@ std::vector<std::string> number_patterns(std::vector<long> numbers) {
 
 class Writer {
  public:
-  explicit Writer(std::string what) : what_(std::move(what)) {}
+  Writer(std::string what, std::size_t most_alternatives)
+      : what_(std::move(what)), most_alternatives_(most_alternatives) {}
 
   void write(const Names& names, const std::string& path) {
     if (names.places.size() == 1) return sentence(path, *names.places.begin());
@@ -127,7 +135,7 @@ class Writer {
       }
       return;
     }
-    if (group.size() == 1 || group.size() > kMostAlternatives) {
+    if (group.size() == 1 || group.size() > most_alternatives_) {
       for (const Component& one : group) sentence(path + one.before + one.word + one.after, place);
       return;
     }
@@ -148,6 +156,7 @@ class Writer {
   }
 
   std::string what_;
+  std::size_t most_alternatives_;
   std::vector<std::string> sentences_;
 };
 
@@ -178,11 +187,12 @@ std::vector<std::string> sentences_about(const std::vector<KeptTensor>& tracks, 
                                          rules::KindMask kinds) {
   Names names;
   for (const KeptTensor& track : tracks) {
-    if ((kinds & rules::mask_of(track.kind)) == 0) continue;
+    if ((kinds & rules::mask_of(track.kind)) == 0 || is_passing(track)) continue;
     if (is_state(track) && track.stays.back().has(trace::kPlaceScalar)) continue;
     names.add(track.path(), lasting_place(track).value_or(""));
   }
-  Writer writer(what);
+  // An attribute has a rule of its own, so that a notice tells when it is gone: a program's next version renames them.
+  Writer writer(what, kinds == rules::mask_of(trace::PlaceKind::attribute) ? 1 : kMostAlternatives);
   if (!names.places.empty()) writer.write(names, "");
   return writer.take();
 }

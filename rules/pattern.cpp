@@ -23,21 +23,37 @@ std::optional<std::int64_t> natural_number(std::string_view text) {
   return whole && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-std::optional<Pattern::Token> Pattern::parse_braces(std::string_view inside, std::size_t at, Error* error) {
-  Token token{Token::What::alternatives, {}, 0, 0, {}};
-  const std::size_t dash = inside.find('-');
-  const auto first = natural_number(inside.substr(0, dash));
-  const auto last = dash != inside.npos ? natural_number(inside.substr(dash + 1)) : std::nullopt;
-  if (first && last) {
+// Where one of the texts in braces is a range of numbers, all have to be numbers. False and an error where they are
+// not.
+bool Pattern::read_numbers(Token& token, std::size_t at, Error* error) {
+  bool any_range = false;
+  bool all_numbers = true;
+  for (const std::string& text : token.alternatives) {
+    const std::size_t dots = text.find("..");
+    const std::size_t dash = dots != text.npos ? dots : text.find('-');
+    const auto first = natural_number(text.substr(0, dash));
+    const auto last = dash == text.npos ? first : natural_number(text.substr(dash + (dots != text.npos ? 2 : 1)));
+    all_numbers = all_numbers && first && last;
+    if (!first || !last) continue;
+    any_range = any_range || dash != text.npos;
+    if (dots != text.npos) {
+      *error = {at, "a range of numbers is written {" + std::to_string(*first) + "-" + std::to_string(*last) + "}"};
+      return false;
+    }
     if (*first > *last) {
       *error = {at, "the numbers in braces go from a larger to a smaller one"};
-      return std::nullopt;
+      return false;
     }
-    token.what = Token::What::number;
-    token.first = *first;
-    token.last = *last;
-    return token;
+    token.ranges.emplace_back(*first, *last);
   }
+  if (!any_range) return true;
+  if (!all_numbers) *error = {at, "a range of numbers stands beside texts in braces"};
+  token.what = Token::What::numbers;
+  return all_numbers;
+}
+
+std::optional<Pattern::Token> Pattern::parse_braces(std::string_view inside, std::size_t at, Error* error) {
+  Token token{Token::What::alternatives};
   for (std::size_t begin = 0; begin <= inside.size();) {
     const std::size_t comma = std::min(inside.find(',', begin), inside.size());
     token.alternatives.emplace_back(inside.substr(begin, comma - begin));
@@ -48,7 +64,7 @@ std::optional<Pattern::Token> Pattern::parse_braces(std::string_view inside, std
     *error = {at, "one of the texts in braces is empty"};
   } else if (token.alternatives.size() > kMaxAlternatives) {
     *error = {at, "more than " + std::to_string(kMaxAlternatives) + " texts in braces"};
-  } else {
+  } else if (read_numbers(token, at, error)) {
     return token;
   }
   return std::nullopt;
@@ -65,7 +81,7 @@ std::optional<Pattern> Pattern::parse(std::string_view text, Error* error) {
     const char c = text[at];
     if (c == '*' || c == '?') {
       const bool doubled = c == '*' && !pattern.tokens_.empty() && pattern.tokens_.back().what == Token::What::any;
-      if (!doubled) pattern.tokens_.push_back({c == '*' ? Token::What::any : Token::What::one, {}, 0, 0, {}});
+      if (!doubled) pattern.tokens_.push_back({c == '*' ? Token::What::any : Token::What::one});
     } else if (c == '{') {
       const std::size_t end = text.find('}', at);
       const std::size_t inner = text.find('{', at + 1);
@@ -85,7 +101,7 @@ std::optional<Pattern> Pattern::parse(std::string_view text, Error* error) {
     } else if (!pattern.tokens_.empty() && pattern.tokens_.back().what == Token::What::text) {
       pattern.tokens_.back().text += c;
     } else {
-      pattern.tokens_.push_back({Token::What::text, std::string(1, c), 0, 0, {}});
+      pattern.tokens_.push_back({Token::What::text, std::string(1, c)});
     }
   }
   return pattern;
@@ -106,11 +122,12 @@ void Pattern::advance(const Token& token, std::string_view name, const std::vect
     if (token.what == Token::What::alternatives) {
       for (const std::string& text : token.alternatives) take(at, text);
     }
-    if (token.what != Token::What::number) continue;
+    if (token.what != Token::What::numbers) continue;
     std::size_t end = at;
     while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
     const auto value = natural_number(name.substr(at, end - at));
-    if (value && *value >= token.first && *value <= token.last) to[end] = 1;
+    const auto has = [&](const auto& range) { return *value >= range.first && *value <= range.second; };
+    if (value && std::ranges::any_of(token.ranges, has)) to[end] = 1;
   }
 }
 

@@ -34,15 +34,15 @@ class Pattern {
 
  private:
   struct Token {
-    enum class What : unsigned char { text, any, one, number, alternatives };
+    enum class What : unsigned char { text, any, one, numbers, alternatives };
     What what;
-    std::string text;
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    std::vector<std::string> alternatives;
+    std::string text{};
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges{};
+    std::vector<std::string> alternatives{};
   };
 
   static std::optional<Token> parse_braces(std::string_view inside, std::size_t at, Error* error);
+  static bool read_numbers(Token& token, std::size_t at, Error* error);
   static void advance(const Token& token, std::string_view name, const std::vector<char>& from, std::vector<char>& to);
 
   std::vector<Token> tokens_;

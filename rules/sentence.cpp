@@ -131,7 +131,8 @@ class SentenceParser {
     if (error_) return;
     if (rule_.kinds == 0 && rule_.about != About::activations) rule_.kinds = kTensors;
     if (take("beside")) return beside();
-    if (!take("on")) return want("'on' or 'beside'", {"on", "beside", "of", "and"});
+    if (is("of") || is("and")) return no_kind();
+    if (!take("on")) return want("'on' or 'beside'", {"on", "beside"});
     if (take("one")) {
       if (!take("device")) return want("'device'", {"device"});
       if (rule_.about == About::activations) return fail("activations are expected on devices that are named");
@@ -139,6 +140,17 @@ class SentenceParser {
       return;
     }
     places();
+  }
+
+  // "weights of head": only a kind of tensors stands before these words.
+  void no_kind() {
+    --at_;
+    fail(quoted(word()) + " is no kind of tensors (parameters, buffers, attributes, optimizer state, activations)" +
+         doctor::did_you_mean(word(), kinds_of_tensors()));
+  }
+
+  static std::vector<std::string> kinds_of_tensors() {
+    return {"parameters", "buffers", "attributes", "tensors", "optimizer", "activations"};
   }
 
   // "parameters and buffers of", "optimizer state of", "activations of"; nothing where the sentence begins with a name.
@@ -154,8 +166,7 @@ class SentenceParser {
         if (!take("state")) return want("'state'", {"state"});
         rule_.kinds |= mask_of(trace::PlaceKind::state);
       } else if (rule_.kinds != 0) {
-        return want("a kind of tensors",
-                    {"parameters", "buffers", "attributes", "tensors", "optimizer", "activations"});
+        return want("a kind of tensors", kinds_of_tensors());
       } else {
         return;
       }

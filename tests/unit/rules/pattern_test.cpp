@@ -37,6 +37,13 @@ TEST_CASE("a range of numbers in braces has both ends") {
   CHECK_FALSE(matches("experts.{0-3}", "experts.gate.weight"));
 }
 
+TEST_CASE("ranges and numbers stand beside each other in braces") {
+  CHECK(matches("experts.{0-3,7}", "experts.2.weight"));
+  CHECK(matches("experts.{0-3,7}", "experts.7.weight"));
+  CHECK_FALSE(matches("experts.{0-3,7}", "experts.5.weight"));
+  CHECK_FALSE(matches("experts.{0-3,7}", "experts.70.weight"));
+}
+
 TEST_CASE("texts in braces are alternatives, and a star is any text") {
   CHECK(matches("{encoder,decoder}.norm", "model.decoder.norm.weight"));
   CHECK_FALSE(matches("{encoder,decoder}.norm", "model.codec.norm.weight"));
@@ -48,6 +55,8 @@ TEST_CASE("texts in braces are alternatives, and a star is any text") {
 
 TEST_CASE("what is wrong with a pattern is told with its place") {
   CHECK(complaint("experts.{0-3") == "8: a brace is not closed");
+  CHECK(complaint("a.{0..3}") == "2: a range of numbers is written {0-3}");
+  CHECK(complaint("a.{0-3,gate}") == "2: a range of numbers stands beside texts in braces");
   CHECK(complaint("a.{3-1}") == "2: the numbers in braces go from a larger to a smaller one");
   CHECK(complaint("a}") == "1: a brace is closed that was not opened");
   CHECK(complaint("{a,{b,c}}") == "0: braces stand in braces");

@@ -59,6 +59,11 @@ TEST_CASE("waits and copies are forbidden by phase and size") {
 TEST_CASE("what is wrong with a sentence is told with its place and what may have been meant") {
   CHECK(complaint("experts on cdua:1") == "11: 'cdua:1' is no device such as cpu or cuda:1; did you mean cuda?");
   CHECK(complaint("experts on") == "10: where a device is expected, the sentence ends");
+  CHECK(complaint("parameter of head on cuda:3") ==
+        "0: 'parameter' is no kind of tensors (parameters, buffers, attributes, optimizer state, activations); did you "
+        "mean parameters?");
+  CHECK(complaint("weights of head on cuda:3") ==
+        "0: 'weights' is no kind of tensors (parameters, buffers, attributes, optimizer state, activations)");
   CHECK(complaint("no host sync in phase forwrad").find("did you mean forward?") != std::string::npos);
   CHECK(complaint("experts onn cuda").find("8: ") == 0);
   CHECK(complaint("no transfer over 1 MB").find("did you mean MiB?") != std::string::npos);
