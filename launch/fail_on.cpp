@@ -5,6 +5,7 @@
 
 #include "doctor/near_miss.h"
 #include "launch/messages.h"
+#include "report/model/frames.h"
 
 namespace devsan::launch {
 namespace {
@@ -65,6 +66,20 @@ bool FailOn::matches(const report::Finding& finding) const {
   static_assert(Severity::error < Severity::warning && Severity::warning < Severity::note);
   if (at_least_ && finding.severity <= *at_least_) return true;
   return std::find(kinds_.begin(), kinds_.end(), finding.kind) != kinds_.end();
+}
+
+std::string FailOn::matches_text(const report::Report& report) const {
+  const report::Finding* first = nullptr;
+  std::size_t others = 0;
+  for (const report::Finding& finding : report.findings) {
+    if (!matches(finding)) continue;
+    if (first != nullptr) ++others;
+    if (first == nullptr) first = &finding;
+  }
+  if (first == nullptr) return {};
+  std::string text(report::name_of(first->kind));
+  if (first->where) text += " at " + report::short_place(*first->where);
+  return others == 0 ? text : text + ", and " + std::to_string(others) + " more";
 }
 
 }  // namespace devsan::launch

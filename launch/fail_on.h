@@ -21,6 +21,9 @@ class FailOn {
   // A finding that the program handled itself never matches.
   bool matches(const report::Finding& finding) const;
 
+  // "implicit-sync at train.py:12, and 2 more": what a run failed on. Empty where nothing matches.
+  std::string matches_text(const report::Report& report) const;
+
  private:
   std::optional<report::Severity> at_least_;
   std::vector<report::Kind> kinds_;

@@ -161,10 +161,9 @@ int after_the_run(const RunRequest& request, Traced& traced, const Ending& endin
     std::cerr << report::summary(reading.report, report::style_for(STDERR_FILENO)) << std::flush;
   }
   if (request.judge) return request.judge(reading.report, status, "");
-  const bool failed = judged && std::ranges::any_of(reading.report.findings, [&](const report::Finding& finding) {
-                        return request.fail_on->matches(finding);
-                      });
-  return failed ? kFindingStatus : status;
+  const std::string failed_on = judged ? request.fail_on->matches_text(reading.report) : std::string();
+  if (!failed_on.empty() && !quiet) say("exit status 66 for --fail-on: " + failed_on);
+  return failed_on.empty() ? status : kFindingStatus;
 }
 
 // Says what is wrong with the file before anything runs: found out at the end of a long run, it would have cost that

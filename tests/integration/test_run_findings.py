@@ -1,5 +1,7 @@
 """What `devsan run` makes of the findings of a run."""
 
+import re
+
 # An exception that ends a thread leaves the exit status of the process alone.
 RAISES_IN_THREAD = """
     import threading, torch
@@ -25,6 +27,16 @@ RAISES = """
 def test_fail_on_names_the_kind_that_was_found(run_python):
     result = run_python(RAISES_IN_THREAD, sim=1, options=["--fail-on", "mixed-operands,device-mismatch"])
     assert result.status == 66, result.stderr
+
+
+def test_fail_on_says_which_finding_failed_the_run_where_the_summary_has_none_of_it(run_python):
+    result = run_python("""
+        import torch
+        for _ in range(4):
+            print(torch.ones(3, device="cuda").sum().item())
+    """, sim=1, options=["--fail-on", "implicit-sync"])
+    assert result.status == 66
+    assert re.search(r"devsan: exit status 66 for --fail-on: implicit-sync at \S+\.py:4\n", result.stderr)
 
 
 def test_fail_on_passes_over_other_kinds(run_python):
