@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 
 #include "launch/capacity.h"
@@ -52,6 +53,12 @@ void set_device_memory(const PreflightRequest& request, Rehearsal& rehearsal) {
   rehearsal.device_memory = std::min(share, wanted);
 }
 
+// Memory of simulated devices is the host's, and a model may need more than there is. The kernel then ends the
+// rehearsal rather than anything else that runs here.
+void be_killed_first() {
+  std::ofstream("/proc/self/oom_score_adj") << 1000;  // inherited by the command
+}
+
 // Prints what is wrong; how many errors that are.
 std::size_t consult_doctor(const PreflightRequest& request, const JobShape& shape) {
   const doctor::Diagnosis diagnosis = diagnose_command(request.command, shape);
@@ -89,6 +96,7 @@ int preflight_command(const PreflightRequest& request) {
     tell(verdict);
     return verdict.status;
   };
+  be_killed_first();
   return run_command(run);
 }
 

@@ -247,3 +247,11 @@ def test_mistakes_in_rules_are_told_before_the_doctor_speaks(launcher):
 def test_switching_devsan_off_is_refused(launcher):
     done = preflight(launcher, launcher.python, training(launcher), env={"DEVSAN_OPTIONS": "enabled=0"})
     assert (done.status, done.stdout) == (2, "") and "switches devsan off" in done.stderr
+
+
+def test_where_memory_runs_out_the_kernel_ends_the_rehearsal_first(launcher):
+    done = preflight(launcher, launcher.python, launcher.file("train.py", """
+        import torch
+        print(open("/proc/self/oom_score_adj").read().strip())
+    """))
+    assert done.stdout == "1000\n", done.stderr
