@@ -7,12 +7,12 @@ import { firstFailure } from "../src/model/first";
 import { bytesText, momentText, rankRanges, ranksText } from "../src/model/format";
 import { highlighted, withRanges } from "../src/model/highlight";
 import { pathOf, pathText } from "../src/model/history";
-import { curveName, curvesToDraw, peakPlaces, peakText, unlisted, type Curve, type Peak } from "../src/model/memory";
+import { curveName, curvesToDraw, peakPlaces, peakText, processNames, unlisted, type Curve, type Peak } from "../src/model/memory";
 import { lastOperators } from "../src/model/operators";
 import { parseRanks } from "../src/model/ranks";
 import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
 import { eachPhase, extentOf, moved, summaryOf, waitSummaryOf, zoomed, type Steps } from "../src/model/timeline";
-import { finding, lineage, operand, report } from "./samples";
+import { finding, lineage, operand, process, report } from "./samples";
 
 const text = (pieces: { text: string }[]) => pieces.map((piece) => piece.text).join("");
 
@@ -198,6 +198,13 @@ describe("memory", () => {
   test("what no operator was seen to make is told where it is more than a hundredth", () => {
     expect(unlisted(peak)).toBe(0);
     expect(unlisted({ ...peak, listed: 1 << 20 })).toBe(1 << 20);
+  });
+});
+
+describe("names of processes", () => {
+  test("processes of one rank have their pids, others do not", () => {
+    const processes = [0, 0, 1].map((rank, i) => ({ ...process(), rank, pid: 10 + i }));
+    expect(processNames(processes)).toEqual(["rank 0, pid 10", "rank 0, pid 11", "rank 1"]);
   });
 });
 

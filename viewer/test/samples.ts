@@ -1,6 +1,6 @@
 // Small reports, as far as a test is about them.
 
-import type { Finding, LineageStep, Operand, Report } from "../src/model/report";
+import type { Finding, LineageStep, Operand, Process, Report } from "../src/model/report";
 
 export function lineage(...devices: string[]): LineageStep[] {
   return devices
@@ -19,6 +19,13 @@ export function finding(part: Partial<Finding> = {}): Finding {
     rank: null, ranks: [], pid: 1, thread: 1, thread_name: null, count: 1, time: null,
     operands: [operand()],
     ...part,
+  };
+}
+
+export function process(): Process {
+  return {
+    pid: 1, rank: null, host: null, command: null, trace: "", start: null, close: "", steps: 0, optimizer_steps: 0,
+    operators: 0, lost_events: 0, info: {},
   };
 }
 

@@ -79,6 +79,14 @@ export function processName(process: Process): string {
   return (process.attempt ?? 0) > 0 ? `${name}, attempt ${process.attempt ?? 0}` : name;
 }
 
+// Processes of one rank, such as workers of its DataLoader, are told apart by their pids.
+export function processNames(processes: Process[]): string[] {
+  const names = processes.map(processName);
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return names.map((name, i) => ((counts.get(name) ?? 0) > 1 ? `${name}, pid ${processes[i]?.pid ?? ""}` : name));
+}
+
 export function curveName(curve: Curve): string {
   const device = curve.device ?? "host";
   return curve.clock === undefined ? device : `${device}, by ${curve.clock.replaceAll("-", " ")}`;

@@ -8,6 +8,7 @@ const ROW = 76;
 interface Properties {
   entries: Entry[];
   chosen: string | null;
+  none: string; // what is said where there are no entries
   link: (key: string) => string;
 }
 
@@ -29,7 +30,7 @@ function Row({ entry, current, href }: { entry: Entry; current: boolean; href: s
   );
 }
 
-export function FindingList({ entries, chosen, link }: Properties) {
+export function FindingList({ entries, chosen, none, link }: Properties) {
   const list = useRef<HTMLElement>(null);
   const rows = useVirtual(list, entries.length, ROW);
   const index = entries.findIndex((entry) => entry.key === chosen);
@@ -38,7 +39,7 @@ export function FindingList({ entries, chosen, link }: Properties) {
   }, [index]);
   return (
     <nav class="list" ref={list} aria-label="Findings" tabIndex={0} style={{ height: `${Math.max(rows.height, ROW) + 2}px` }}>
-      {entries.length === 0 && <p class="faint empty">No finding matches the filter.</p>}
+      {entries.length === 0 && <p class="faint empty">{none}</p>}
       <ul style={{ height: `${rows.height}px` }}>
         {rows.items.map((item) => {
           const entry = entries[item.index];

@@ -44,6 +44,15 @@ function usePrinting(): boolean {
   return printing;
 }
 
+// Notes and what is suppressed are left out from the start.
+function textOfNone(entries: Entry[], filter: Filter): string {
+  const narrowed = filter.text !== "" || filter.kind !== "" || filter.rank !== "" || filter.file !== "";
+  if (narrowed) return "No finding matches the filter.";
+  const notes = entries.filter(({ finding }) => finding.severity === "note").length;
+  const left = notes > 0 && !filter.notes ? ` ${notes === 1 ? "1 note is" : `${notes} notes are`} not shown.` : "";
+  return `No error and no warning.${left}`;
+}
+
 export function Findings({ entries, shown, chosen, first, report, beside, filter, changeFilter, link }: Properties) {
   const printing = usePrinting();
   const firstEntry = entries.find((entry) => entry.finding === first?.finding) ?? null;
@@ -60,7 +69,7 @@ export function Findings({ entries, shown, chosen, first, report, beside, filter
       <div class="columns">
         <div class="side">
           <Filters entries={entries} shown={shown.length} filter={filter} change={changeFilter} />
-          <FindingList entries={shown} chosen={chosen?.key ?? null} link={link} />
+          <FindingList entries={shown} chosen={chosen?.key ?? null} none={textOfNone(entries, filter)} link={link} />
         </div>
         {chosen && <FindingView key={chosen.key} entry={chosen} beside={beside} />}
       </div>

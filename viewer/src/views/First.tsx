@@ -15,7 +15,10 @@ interface Properties {
 // The one thing to know of a run that failed.
 export function FirstFailure({ first, entry, href, several }: Properties) {
   const finding = first.finding;
-  const where = finding?.root_cause ?? finding?.fix ?? finding?.where ?? null;
+  const change = finding?.root_cause ?? finding?.fix ?? null;
+  const where = change ?? finding?.where ?? null;
+  // A rank that others waited for was at a line where nothing has to be wrong.
+  const at = finding?.collective && finding.rank !== null ? `Rank ${finding.rank} was at` : "At";
   const who = first.rank === null ? "It failed" : several ? `Rank ${first.rank} failed first,` : `Rank ${first.rank} failed`;
   const others = finding?.ranks.filter((rank) => rank !== first.rank) ?? [];
   return (
@@ -26,7 +29,7 @@ export function FirstFailure({ first, entry, href, several }: Properties) {
       </h2>
       <p class="first-what"><Prose text={entry?.headline ?? (first.what === null ? "" : `It ${first.what}`)} /></p>
       <dl>
-        {where && <div><dt>Change</dt><dd><Place place={where} /></dd></div>}
+        {where && <div><dt>{change ? "Change" : at}</dt><dd><Place place={where} /></dd></div>}
         {finding?.fix && <div><dt>How</dt><dd><Prose text={finding.fix.text} /></dd></div>}
         {entry && first.what !== null && <div><dt>It</dt><dd>{first.what}</dd></div>}
         {!where && first.where && <div><dt>At</dt><dd><Place place={first.where} /></dd></div>}

@@ -91,8 +91,8 @@ const STATES: Record<string, string> = {
 const RANKS: Column<CollectiveRank>[] = [
   { title: "Rank", cell: (one) => one.rank, number: true },
   { title: "State", cell: (one) => <span class={`state ${one.state}`}>{STATES[one.state] ?? one.state}</span> },
-  { title: "Where", cell: (one) => (one.where ? <Place place={one.where} /> : "") },
-  { title: "What", cell: (one) => one.what ?? "" },
+  { title: "Where", cell: (one) => (one.where ? <Place place={one.where} /> : ""), wide: true },
+  { title: "What", cell: (one) => one.what ?? "", wide: true },
 ];
 
 function Threads({ of: { rank, threads } }: { of: CollectiveRank }) {

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { bytesText, percentText } from "../model/format";
-import { curveName, peakPlaces, peakText, processName, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
+import { curveName, peakPlaces, peakText, processNames, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
 import type { Finding, Report } from "../model/report";
 import { Device } from "./Device";
 import { LiveMemoryView, Share } from "./Kinds";
@@ -111,8 +111,8 @@ export function MemoryView({ report }: { report: Report }) {
   const data = memory.state === "ready" ? memory.data : null;
   const rows = useMemo(
     () =>
-      report.run.processes
-        .flatMap((process, i) => (data?.processes[i] ?? []).map((curve): PeakRow => ({ name: processName(process), curve })))
+      processNames(report.run.processes)
+        .flatMap((name, i) => (data?.processes[i] ?? []).map((curve): PeakRow => ({ name, curve })))
         .sort((a, b) => b.curve.peak.used - a.curve.peak.used),
     [report, data],
   );

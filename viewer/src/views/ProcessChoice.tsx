@@ -1,4 +1,4 @@
-import { processName } from "../model/memory";
+import { processNames } from "../model/memory";
 import type { Process } from "../model/report";
 
 interface Properties {
@@ -15,11 +15,12 @@ export function startingProcess(processes: Process[], has: (index: number) => bo
 }
 
 export function ProcessChoice({ processes, has, chosen, choose }: Properties) {
+  const names = processNames(processes);
   return (
     <label class="choice">
       <span>Process</span>
       <select value={chosen} onChange={(event) => choose(Number(event.currentTarget.value))}>
-        {processes.map((process, i) => has(i) && <option key={i} value={i}>{processName(process)}{process.host === null ? "" : ` on ${process.host}`}</option>)}
+        {processes.map((process, i) => has(i) && <option key={i} value={i}>{names[i]}{process.host === null ? "" : ` on ${process.host}`}</option>)}
       </select>
     </label>
   );

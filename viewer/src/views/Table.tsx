@@ -4,7 +4,10 @@ export interface Column<Row> {
   title: string;
   cell: (row: Row) => ComponentChildren;
   number?: boolean;
+  wide?: boolean; // text that is not to be squeezed: on a narrow screen the table scrolls
 }
+
+const classOf = <Row,>({ number, wide }: Column<Row>) => (number === true ? "number" : wide === true ? "wide" : "");
 
 interface Properties<Row> {
   caption: string;
@@ -19,12 +22,12 @@ export function Table<Row>({ caption, columns, rows, hideCaption = false }: Prop
       <table class="data">
         <caption class={hideCaption ? "hidden" : ""}>{caption}</caption>
         <thead>
-          <tr>{columns.map((column) => <th key={column.title} scope="col" class={column.number === true ? "number" : ""}>{column.title}</th>)}</tr>
+          <tr>{columns.map((column) => <th key={column.title} scope="col" class={classOf(column)}>{column.title}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map((row, i) => (
             <tr key={i}>
-              {columns.map((column) => <td key={column.title} class={column.number === true ? "number" : ""}>{column.cell(row)}</td>)}
+              {columns.map((column) => <td key={column.title} class={classOf(column)}>{column.cell(row)}</td>)}
             </tr>
           ))}
         </tbody>
