@@ -62,6 +62,7 @@ class Expectations {
     for (const KeptTensor& track : tracks) {
       if (track.kind != trace::PlaceKind::state) by_path_.emplace(track.path(), &track);
     }
+    partitions_ = misplaced_partitions(trace_, tracks_);
   }
 
   // Of a module's own parameters some were moved, and others are where those came from: they were left behind.
@@ -99,7 +100,7 @@ class Expectations {
       const auto about = by_path_.find(track.owner);
       if (track.kind != trace::PlaceKind::state || stay.has(trace::kPlaceScalar) || about == by_path_.end()) continue;
       const Stay& parameter = about->second->stays.back();
-      if (is_undecided(parameter) || stay.has(trace::kPlaceEmpty)) continue;
+      if (is_undecided(parameter) || stay.has(trace::kPlaceEmpty) || is_misplaced(*about->second)) continue;
       if (stay.device == parameter.device) {
         ++beside[track.leaf];
       } else if (!was_put_there(trace_, stay) && is_of_same_parameter(trace_, stay, *about->second)) {
@@ -134,10 +135,15 @@ class Expectations {
     return found;
   }
 
-  std::vector<Breach> partitions() const { return misplaced_partitions(trace_, tracks_); }
+  std::vector<Breach> partitions() const { return partitions_; }
   std::vector<Breach> experts() const { return misplaced_experts(trace_, tracks_); }
 
  private:
+  // State is not to follow a partition to where that should not be.
+  bool is_misplaced(const KeptTensor& parameter) const {
+    return std::ranges::any_of(partitions_, [&](const Breach& breach) { return breach.track == &parameter; });
+  }
+
   // Of any of an average's tensors, for they are moved together, and not of each it is known.
   bool was_asked_for(const std::string& root) const {
     return std::ranges::any_of(tracks_, [&](const KeptTensor& track) {
@@ -162,6 +168,7 @@ class Expectations {
   const trace::TraceFile& trace_;
   const std::vector<KeptTensor>& tracks_;
   std::map<std::string, const KeptTensor*> by_path_;
+  std::vector<Breach> partitions_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "report/findings/build_expectations.h"
 #include "trace_builder.h"
 
 namespace devsan::report {
@@ -29,19 +30,33 @@ class Process {
   }
 
   void keeps(const char* owner, const char* leaf, const char* device, std::uint8_t flags = 0,
-             trace::How how = trace::How::created) {
+             trace::How how = trace::How::created, trace::PlaceKind kind = trace::PlaceKind::attribute) {
     trace::Recorder& recorder = builder_.recorder();
     trace::PlacementRecord record{};
     record.number = ++count_;
     record.owner = recorder.intern_string(owner);
     record.leaf = recorder.intern_string(leaf);
     record.lineage = builder_.lineage(trace::LineageId::none, how, "aten::to", device, {"train.py", 7, "main"});
-    record.kind = trace::PlaceKind::attribute;
+    record.kind = kind;
     record.device = recorder.intern_device(device);
     record.flags = flags;
     trace::PlacementsPayload look{};
     look.when = trace::LookedAt::backward_end;
     recorder.add_placements(look, {&record, 1});
+  }
+
+  void keeps_state(const std::string& group, const char* device) {
+    keeps(group.c_str(), "exp_avg", device, 0, trace::How::created, trace::PlaceKind::state);
+  }
+
+  // The names of the expectations that are broken.
+  std::vector<std::string> broken() const {
+    const trace::TraceFile trace = builder_.read();
+    std::vector<std::string> rules;
+    for (const Finding& finding : judge_expectations(trace, kept_tensors_of(trace), {})) {
+      rules.push_back(finding.expectation->rule);
+    }
+    return rules;
   }
 
   // "engine.optimizer.fp32_partitioned_groups_flat[0] on cuda:0, not cpu", each
@@ -138,6 +153,36 @@ TEST_CASE("nothing is said of groups on disk, of states that were sent elsewhere
     process.keeps("other.fp32_partitioned_groups_flat", "[0]", "cuda:0");
   }
   CHECK(process.misplaced().empty());
+}
+
+TEST_CASE("a group that is written to disk is empty or in host memory, and not on the GPU") {
+  Process process;
+  process.offloads();
+  process.keeps(kMaster, "[0]", "cuda:0", trace::kPlaceEmpty);
+  process.keeps(kMaster, "[1]", "cpu", trace::kPlacePinned);
+  CHECK(process.misplaced().empty());
+  process.keeps(kMaster, "[2]", "cuda:0");
+  CHECK(process.misplaced() == Strings{std::string(kMaster) + "[2] on cuda:0, not cpu"});
+}
+
+TEST_CASE("state is not expected to follow a group to where that should not be") {
+  Process process;
+  process.offloads();
+  process.keeps(kMaster, "[0]", "cuda:0");
+  process.keeps_state(std::string(kMaster) + "[0]", "cpu");
+  process.keeps(kMaster, "[1]", "cpu");
+  process.keeps_state(std::string(kMaster) + "[1]", "cpu");
+  CHECK(process.broken() == Strings{"partition-where-configured"});
+}
+
+TEST_CASE("state follows a group that is where it should be") {
+  Process process;
+  process.says("device", "cuda:0");
+  process.keeps(kMaster, "[0]", "cuda:0");
+  process.keeps_state(std::string(kMaster) + "[0]", "cpu");
+  process.keeps(kMaster, "[1]", "cuda:0");
+  process.keeps_state(std::string(kMaster) + "[1]", "cuda:0");
+  CHECK(process.broken() == Strings{"state-beside-parameter"});
 }
 
 TEST_CASE("what an optimizer said last counts") {
