@@ -72,6 +72,7 @@ Diagnosis diagnose(const Facts& facts) {
                       check_deepspeed_batch,
                       check_deepspeed_precision,
                       check_deepspeed_offload,
+                      check_deepspeed_nvme,
                       check_deepspeed_options,
                       check_deepspeed_auto,
                       check_accelerate,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "doctor/diagnosis.h"
 #include "doctor/driver/driver.h"
 #include "doctor/machine/environment.h"
+#include "doctor/machine/folder.h"
 #include "doctor/machine/machine.h"
 #include "doctor/python/packages.h"
 #include "doctor/python/torch_build.h"
@@ -45,6 +47,7 @@ struct Facts {
   std::optional<HooksFact> hooks;
   std::optional<Document> deepspeed;
   std::optional<Document> accelerate;
+  std::map<std::string, Folder> folders;  // by the path that the DeepSpeed config has
   Plan plan;
 
   // How many processes train, by the plan or by the accelerate config; nothing where neither says.

@@ -1,8 +1,10 @@
 #include "launch/doctor_facts.h"
 
 #include <cstring>
+#include <map>
 #include <vector>
 
+#include "doctor/config/deepspeed.h"
 #include "launch/cache.h"
 #include "launch/hooks.h"
 #include "launch/installation.h"
@@ -100,6 +102,16 @@ std::optional<std::string> config_that_accelerate_names(const doctor::Facts& fac
   return name->get<std::string>();
 }
 
+std::map<std::string, doctor::Folder> folders_named_by(const doctor::Facts& facts) {
+  std::map<std::string, doctor::Folder> folders;
+  if (!facts.deepspeed || !facts.deepspeed->readable()) return folders;
+  const doctor::DeepSpeedView view = doctor::view_of(facts.deepspeed->value);
+  for (const doctor::Offload* offload : {&view.param, &view.optimizer}) {
+    if (offload->on_nvme() && !offload->path.empty()) folders[offload->path] = doctor::read_folder(offload->path);
+  }
+  return folders;
+}
+
 }  // namespace
 
 doctor::Facts gather_facts(const DoctorFlags& flags) {
@@ -119,6 +131,7 @@ doctor::Facts gather_facts(const DoctorFlags& flags) {
   } else if (const std::optional<std::string> named = config_that_accelerate_names(facts)) {
     facts.deepspeed = doctor::read_config(*named);
   }
+  facts.folders = folders_named_by(facts);
   return facts;
 }
 

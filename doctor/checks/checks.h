@@ -26,6 +26,7 @@ void check_deepspeed_keys(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_batch(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_precision(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_offload(const Facts& facts, Diagnosis& diagnosis);
+void check_deepspeed_nvme(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_options(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_auto(const Facts& facts, Diagnosis& diagnosis);
 

@@ -23,7 +23,6 @@ class ZeroChecker {
 
   void check_offload() {
     check_stage_of_offload();
-    check_paths();
     check_devices();
     check_partial();
     check_pinning();
@@ -78,16 +77,6 @@ class ZeroChecker {
     if (view_.optimizer.device == "nvme" && view_.stage && *view_.stage > 0 && !stage_is(3)) {
       tell(Level::error, "offload_optimizer asks for nvme, and ZeRO is at " + stage_text() + ".",
            "Only stage 3 offloads to NVMe.", "Set \"stage\": 3, or \"device\": \"cpu\".", kOptimizerPage);
-    }
-  }
-
-  void check_paths() {
-    for (const auto& [name, offload] :
-         {std::pair("offload_param", &view_.param), {"offload_optimizer", &view_.optimizer}}) {
-      if (offload->device != "nvme" || offload->has_path) continue;
-      tell(Level::error, std::string(name) + " asks for nvme without nvme_path.",
-           "DeepSpeed has no folder to write to and fails.", "Add \"nvme_path\": a folder on a local NVMe disk.",
-           kOffloadPage);
     }
   }
 

@@ -23,6 +23,8 @@ EstimateInput input_of(const Facts& facts, const DeepSpeedView& view) {
   input.params_on_nvme = view.param.device == "nvme" && input.stage == 3;
   input.pin_states = view.optimizer.pinned;
   input.pin_params = view.param.pinned;
+  input.buffers = buffer_bytes(view, input.params / input.world_size);
+  input.most_in_memory = view.param.max_in_cpu;
   return input;
 }
 
@@ -31,6 +33,10 @@ std::string basis(const EstimateInput& input) {
   return "for " + billions(input.params) + " parameters on " + counted(input.world_size, "rank") + ", " +
          std::to_string(input.ranks_per_node) + " on a node";
 }
+
+// What passes through host memory to NVMe has settings of its own.
+constexpr char kSmallerBuffers[] =
+    "Make sub_group_size, buffer_size, buffer_count or max_in_cpu smaller: they say what NVMe leaves in host memory.";
 
 void check_host(const Facts& facts, const EstimateInput& input, const Estimate& estimate, Diagnosis& diagnosis) {
   if (estimate.host <= 0) return;
@@ -50,16 +56,20 @@ void check_host(const Facts& facts, const EstimateInput& input, const Estimate& 
     line.means = too_much
                      ? "The kernel kills the training while it allocates its states."
                      : "It fits, but not with DeepSpeed's buffers: it may be killed in a save or at an epoch's end.";
-    line.cure = "Use more nodes, offload to NVMe, or offload less (offload_param off, ratio below 1).";
+    line.cure = estimate.for_nvme > 0
+                    ? kSmallerBuffers
+                    : "Use more nodes, offload to NVMe, or offload less (offload_param off, ratio below 1).";
   }
   diagnosis.add(std::move(line));
   if (estimate.pinned_of_node > 0.5 * static_cast<double>(facts.machine.memory_total) &&
       facts.machine.memory_total > 0) {
-    diagnosis.add({Check::offload_estimate, Level::warning,
-                   gibibytes(estimate.pinned_of_node) + " of host memory would be pinned, of " +
-                       gibibytes(static_cast<double>(facts.machine.memory_total)) + ".",
-                   "Pinned memory cannot be paged out; the file cache and other processes get what is left.",
-                   "Set \"pin_memory\": false for offload_optimizer or offload_param.", kMemoryPage});
+    diagnosis.add(
+        {Check::offload_estimate, Level::warning,
+         gibibytes(estimate.pinned_of_node) + " of host memory would be pinned, of " +
+             gibibytes(static_cast<double>(facts.machine.memory_total)) + ".",
+         "Pinned memory cannot be paged out; the file cache and other processes get what is left.",
+         estimate.for_nvme > 0 ? kSmallerBuffers : "Set \"pin_memory\": false for offload_optimizer or offload_param.",
+         kMemoryPage});
   }
 }
 

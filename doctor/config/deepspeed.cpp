@@ -14,6 +14,11 @@ Setting setting_at(const Json& config, std::string_view path) {
   return is_true(value) ? Setting::yes : Setting::no;
 }
 
+std::optional<std::uint64_t> count_at(const Json& config, std::string_view path) {
+  const std::optional<std::int64_t> value = whole_number(find_value(config, path));
+  return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
+}
+
 Offload offload_at(const Json& config, const std::string& path) {
   Offload offload;
   const std::string device = text_at(config, path + ".device");
@@ -21,7 +26,13 @@ Offload offload_at(const Json& config, const std::string& path) {
   const Json* pinned = find_value(config, path + ".pin_memory");
   offload.pinned = is_true(pinned);
   if (const std::optional<double> ratio = number(find_value(config, path + ".ratio"))) offload.ratio = *ratio;
-  offload.has_path = !text_at(config, path + ".nvme_path").empty();
+  offload.path = text_at(config, path + ".nvme_path");
+  // What DeepSpeed takes where the config does not say.
+  offload.buffer_count = count_at(config, path + ".buffer_count").value_or(path.ends_with("offload_param") ? 5 : 4);
+  offload.buffer_size = count_at(config, path + ".buffer_size").value_or(100'000'000);
+  offload.max_in_cpu = count_at(config, path + ".max_in_cpu").value_or(1'000'000'000);
+  offload.pipeline_read = is_true(find_value(config, path + ".pipeline_read"));
+  offload.pipeline_write = is_true(find_value(config, path + ".pipeline_write"));
   return offload;
 }
 
@@ -34,11 +45,6 @@ void apply_deprecated(const Json& config, DeepSpeedView& view) {
   apply("cpu_offload_param", view.param);
   const Json* zero = find_value(config, "zero_optimization");
   if (zero != nullptr && zero->is_boolean()) view.stage = zero->get<bool>() ? 1 : 0;
-}
-
-std::optional<std::uint64_t> count_at(const Json& config, std::string_view path) {
-  const std::optional<std::int64_t> value = whole_number(find_value(config, path));
-  return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
 }
 
 }  // namespace
@@ -83,6 +89,7 @@ DeepSpeedView view_of(const Json& config) {
   view.param = offload_at(config, "zero_optimization.offload_param");
   view.optimizer = offload_at(config, "zero_optimization.offload_optimizer");
   apply_deprecated(config, view);
+  view.sub_group_size = count_at(config, "zero_optimization.sub_group_size").value_or(1'000'000'000);
   view.fp16 = setting_at(config, "fp16.enabled");
   view.bf16 = setting_at(config, "bf16.enabled");
   if (find_value(config, "bf16") == nullptr) view.bf16 = setting_at(config, "bfloat16.enabled");

@@ -15,8 +15,14 @@ struct Offload {
   std::string device = "none";  // "cpu", "nvme"; "auto" is left to transformers or accelerate
   bool pinned = false;
   double ratio = 1;
-  bool has_path = false;  // of NVMe
+  std::string path;  // of NVMe
+  std::uint64_t buffer_count = 0;
+  std::uint64_t buffer_size = 0;  // parameters
+  std::uint64_t max_in_cpu = 0;   // parameters
+  bool pipeline_read = false;
+  bool pipeline_write = false;
 
+  bool on_nvme() const { return device == "nvme"; }
   bool on() const { return device == "cpu" || device == "nvme"; }
 };
 
@@ -26,7 +32,8 @@ struct DeepSpeedView {
   Offload optimizer;
   Setting fp16 = Setting::no;
   Setting bf16 = Setting::no;
-  std::string optimizer_type;  // lower case; empty where the program brings its own
+  std::uint64_t sub_group_size = 0;  // parameters
+  std::string optimizer_type;        // lower case; empty where the program brings its own
 
   std::optional<std::uint64_t> batch;  // train_batch_size
   std::optional<std::uint64_t> micro_batch;

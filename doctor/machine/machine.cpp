@@ -1,5 +1,6 @@
 #include "doctor/machine/machine.h"
 
+#include <linux/capability.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -47,6 +48,15 @@ std::optional<Limit> limit_after(const std::string& text, const std::string& nam
   Limit limit;
   const auto [end, error] = std::from_chars(soft.data(), soft.data() + soft.size(), limit.value);
   return error == std::errc() ? std::optional(limit) : std::nullopt;
+}
+
+// "CapEff:\t000001ffffffffff", in /proc/self/status.
+bool has_capability(const std::string& status, int number) {
+  constexpr std::string_view kName = "CapEff:";
+  const std::size_t at = status.find(kName);
+  if (at == std::string::npos) return false;
+  const std::uint64_t set = std::strtoull(status.c_str() + at + kName.size(), nullptr, 16);
+  return (set >> number & 1) != 0;
 }
 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …"; the open modules say "… for x86_64 535…".
@@ -147,6 +157,7 @@ Machine read_machine(const fs::path& root) {
   read_memory(root, machine);
   const std::string limits = text_of(root / "proc/self/limits");
   machine.locked_memory = limit_after(limits, "Max locked memory");
+  machine.locks_without_limit = has_capability(text_of(root / "proc/self/status"), CAP_IPC_LOCK);
   machine.open_files = limit_after(limits, "Max open files");
   struct statvfs shared {};
   if (statvfs((root / "dev/shm").c_str(), &shared) == 0) {

@@ -1,5 +1,6 @@
 #include "doctor/memory/estimate.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -25,6 +26,11 @@ class Sum {
     steps_.push_back(what + ": " + billions(params_) + " x " + plain(bytes) + " bytes" +
                      (share < 1 ? " x " + plain(share) : "") + (parts > 1 ? " / " + plain(parts) + " ranks" : "") +
                      " = " + gibibytes(term));
+  }
+  void add_known(const std::string& what, double bytes) {
+    if (bytes <= 0) return;
+    total_ += bytes;
+    steps_.push_back(what + ": " + gibibytes(bytes));
   }
   void close(const std::string& what) {
     if (steps_.size() > 1) steps_.push_back(what + ": " + gibibytes(total_));
@@ -60,6 +66,19 @@ void add_device(const EstimateInput& input, Estimate& estimate) {
   estimate.device_steps = sum.take();
 }
 
+// All of it is locked or pinned.
+double add_for_nvme(const EstimateInput& input, Sum& sum) {
+  const double before = sum.total();
+  if (input.params_on_nvme) {
+    const double stay =
+        std::min(static_cast<double>(input.params) / parts_from(input, 3), static_cast<double>(input.most_in_memory));
+    sum.add_known("weights that stay in memory (max_in_cpu)", stay * input.bytes.weights);
+    sum.add_known("buffers of offload_param", input.buffers.params);
+  }
+  if (input.states_on_nvme) sum.add_known("buffers of offload_optimizer", input.buffers.states);
+  return sum.total() - before;
+}
+
 double add_host(const EstimateInput& input, Estimate& estimate) {
   Sum sum(input.params);
   const StateBytes& bytes = input.bytes;
@@ -68,6 +87,8 @@ double add_host(const EstimateInput& input, Estimate& estimate) {
     sum.add("weights", bytes.weights, parts_from(input, 3));
     if (input.pin_params) pinned = sum.total();
   }
+  estimate.for_nvme = add_for_nvme(input, sum);
+  pinned += estimate.for_nvme;
   const double before = sum.total();
   if (input.offloaded_states > 0) {
     const double share = input.offloaded_states;
@@ -96,6 +117,22 @@ StateBytes state_bytes(const DeepSpeedView& view) {
   }
   const std::string& type = view.optimizer_type;
   if (type == "lion" || type == "adagrad" || type == "sgd" || type == "musgd" || type == "muon") bytes.moments = 4;
+  return bytes;
+}
+
+BufferBytes buffer_bytes(const DeepSpeedView& view, std::optional<std::uint64_t> params_of_rank) {
+  BufferBytes bytes;
+  const Offload& param = view.param;
+  if (param.on_nvme()) {
+    bytes.params =
+        static_cast<double>(param.buffer_count) * static_cast<double>(param.buffer_size) * state_bytes(view).weights;
+  }
+  if (view.optimizer.on_nvme() && params_of_rank) {
+    // A group ends with the parameter that makes it as large as sub_group_size.
+    const std::uint64_t largest = std::min(*params_of_rank, view.sub_group_size);
+    constexpr double kMasterBytes = 4;
+    bytes.states = static_cast<double>(view.optimizer.buffer_count) * static_cast<double>(largest) * kMasterBytes;
+  }
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ struct StateBytes {
   double offloaded_gradients = 4;  // fp32, beside offloaded optimizer states
 };
 
+// What passes through host memory on its way to NVMe; DeepSpeed locks it, whatever pin_memory says. Of each rank.
+struct BufferBytes {
+  double params = 0;
+  double states = 0;  // 0 where the number of parameters is not known
+
+  double total() const { return params + states; }
+};
+
 struct EstimateInput {
   std::uint64_t params = 0;
   std::uint64_t world_size = 1;
@@ -30,11 +39,14 @@ struct EstimateInput {
   bool params_on_nvme = false;
   bool pin_states = false;
   bool pin_params = false;
+  BufferBytes buffers;
+  std::uint64_t most_in_memory = 0;  // of a rank's parameters that are on NVMe: max_in_cpu
 };
 
 struct Estimate {
   double device = 0;          // of each rank, on its GPU
   double host = 0;            // of each rank
+  double for_nvme = 0;        // of these: buffers, and parameters up to max_in_cpu
   double host_of_node = 0;    // of all ranks of a node
   double pinned_of_node = 0;  // of these
   std::vector<std::string> device_steps;
@@ -45,6 +57,7 @@ struct Estimate {
 constexpr double kBufferFactor = 1.5;
 
 StateBytes state_bytes(const DeepSpeedView& view);
+BufferBytes buffer_bytes(const DeepSpeedView& view, std::optional<std::uint64_t> params_of_rank);
 Estimate estimate_memory(const EstimateInput& input);
 
 }  // namespace devsan::doctor

@@ -61,6 +61,27 @@ TEST_CASE("on NVMe only the gradients stay in host memory") {
   CHECK(estimate_memory(input).host_of_node == Approx(4 * kBillion));
 }
 
+TEST_CASE("what passes through host memory to NVMe is in it, and locked") {
+  EstimateInput input = zero(3);
+  input.params_on_nvme = true;
+  input.buffers = {kBillion, 2 * kBillion};
+  CHECK(estimate_memory(input).host == Approx(kBillion));
+  input.offloaded_states = 1;
+  input.states_on_nvme = true;
+  const Estimate estimate = estimate_memory(input);
+  CHECK(estimate.host == Approx(3.5 * kBillion));
+  CHECK(estimate.pinned_of_node == Approx(8 * 3 * kBillion));
+}
+
+TEST_CASE("parameters stay in memory up to max_in_cpu") {
+  EstimateInput input = zero(3);
+  input.params_on_nvme = true;
+  input.most_in_memory = 1'000'000;
+  CHECK(estimate_memory(input).host == Approx(2e6));
+  input.most_in_memory = 1'000'000'000;
+  CHECK(estimate_memory(input).host == Approx(2 * kBillion / 8));
+}
+
 TEST_CASE("what is pinned is what pin_memory names") {
   EstimateInput input = zero(3);
   input.offloaded_states = 1;
