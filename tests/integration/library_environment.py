@@ -15,8 +15,8 @@ DEEPSPEED_0_14_2 = ROOT / "scripts/demo_requirements.txt"
 SETUPTOOLS = "setuptools==84.2.1"
 
 
-def run(*command, env=None):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=1200)
+def run(*command, env=None, timeout=1200):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=timeout)
     assert done.returncode == 0, f"{command} ended {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     return done.stdout.strip()
 
@@ -51,6 +51,21 @@ def install(layered, packages, torch, requirements):
     run(*pip, SETUPTOOLS)
     run(*pip, "--no-build-isolation", "--constraint", constraint, "--requirement", requirements,
         env={**os.environ, "DS_BUILD_OPS": "0"})
+
+
+def operators_of_deepspeed(python, *builders):
+    """A folder with operators of that Python's DeepSpeed: C++ for a machine without CUDA, compiled once."""
+    folder = python.parents[1] / "operators"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "all.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # What a killed run leaves, the next one waits for without an end.
+        for left in folder.glob("*/lock"):
+            left.unlink()
+        run(python, "-c", "import sys; from deepspeed.ops.op_builder import cpu\n"
+                          "for builder in sys.argv[1:]: getattr(cpu, builder)().load()", *builders,
+            env={**os.environ, "TORCH_EXTENSIONS_DIR": str(folder), "DS_ACCELERATOR": "cpu"}, timeout=7200)
+    return folder
 
 
 class LibraryRunner(Runner):

@@ -4,7 +4,7 @@
 import pytest
 
 from harness import need_simulated_devices
-from library_environment import PROGRAMS, LibraryRunner
+from library_environment import PROGRAMS, LibraryRunner, operators_of_deepspeed
 
 pytestmark = pytest.mark.slow
 
@@ -17,8 +17,7 @@ GROUP = "engine.optimizer.fp32_partitioned_groups_flat[0]"
 def run(devsan, newest_libraries, tmp_path):
     need_simulated_devices(newest_libraries)
     runner = LibraryRunner(devsan, newest_libraries, tmp_path)
-    # DeepSpeed compiles its Adam once.
-    env = {**LibraryRunner.SETTINGS, "TORCH_EXTENSIONS_DIR": str(newest_libraries.parents[1] / "extensions")}
+    env = {**LibraryRunner.SETTINGS, "TORCH_EXTENSIONS_DIR": str(operators_of_deepspeed(newest_libraries, "CPUAdamBuilder"))}
 
     def run(setting, group):
         result = runner(runner.program_of_ranks(1), PROGRAM, setting, group, sim=1, env=env, timeout=900)
