@@ -8,7 +8,6 @@ namespace devsan::launch {
 namespace {
 
 using doctor::Level;
-using report::append_wrapped;
 using report::Lines;
 using report::Paint;
 using report::Style;
@@ -27,11 +26,19 @@ Paint paint_of(Level level) {
   return Paint::plain;
 }
 
+// A paragraph in which URLs and paths, which the user is to open, stay whole.
+void append_paragraph(Lines& lines, std::string_view text, std::size_t indent, const Style& style,
+                      Paint paint = Paint::plain) {
+  for (const std::string& line : report::wrap(text, style.width - indent, report::Places::whole)) {
+    lines.push_back(line.empty() ? "" : std::string(indent, ' ') + report::painted(style, paint, line));
+  }
+}
+
 // A paragraph with a word in the margin before its first line.
 void append_labelled(Lines& lines, std::string_view label, Paint label_paint, std::string_view text, const Style& style,
                      Paint paint = Paint::plain) {
   Lines paragraph;
-  append_wrapped(paragraph, text, kLabelColumns, style, paint);
+  append_paragraph(paragraph, text, kLabelColumns, style, paint);
   if (paragraph.empty()) return;
   const std::string margin = report::pad_right(std::string(label), kLabelColumns);
   paragraph.front().replace(0, kLabelColumns, report::painted(style, label_paint, margin));
@@ -41,8 +48,8 @@ void append_labelled(Lines& lines, std::string_view label, Paint label_paint, st
 void append_line(Lines& lines, const doctor::Line& line, const Style& style) {
   append_labelled(lines, doctor::name_of(line.level), paint_of(line.level), line.found, style,
                   line.level == Level::ok ? Paint::plain : Paint::strong);
-  for (const std::string& step : line.steps) append_wrapped(lines, step, kLabelColumns + 2, style, Paint::faint);
-  if (!line.means.empty() && line.level != Level::ok) append_wrapped(lines, line.means, kLabelColumns, style);
+  for (const std::string& step : line.steps) append_paragraph(lines, step, kLabelColumns + 2, style, Paint::faint);
+  if (!line.means.empty() && line.level != Level::ok) append_paragraph(lines, line.means, kLabelColumns, style);
   if (!line.cure.empty()) append_labelled(lines, "  do", Paint::note, line.cure, style);
   if (!line.source.empty() && line.level != Level::ok)
     append_labelled(lines, "  see", Paint::faint, line.source, style, Paint::place);

@@ -103,10 +103,14 @@ std::string last_columns(const std::vector<Glyph>& glyphs, std::size_t columns) 
   return text;
 }
 
+bool is_place(std::string_view word) {
+  return word.find('/') != word.npos;
+}
+
 // One word after the other; a word that fits no line is cut into pieces that do.
 class LineFiller {
  public:
-  explicit LineFiller(std::size_t columns) : columns_(std::max<std::size_t>(columns, 1)) {}
+  LineFiller(std::size_t columns, Places places) : columns_(std::max<std::size_t>(columns, 1)), places_(places) {}
 
   void add_word(std::string_view word) {
     const std::size_t width = columns_of(word);
@@ -116,8 +120,9 @@ class LineFiller {
     } else if (used_ > 0 || lines_.empty()) {
       start_line();
     }
+    const bool whole = places_ == Places::whole && is_place(word);
     for (const Glyph& glyph : glyphs_of(word)) {
-      if (used_ + glyph.columns > columns_) start_line();
+      if (used_ + glyph.columns > columns_ && !whole) start_line();
       lines_.back() += glyph.bytes;
       used_ += glyph.columns;
     }
@@ -130,6 +135,7 @@ class LineFiller {
 
  private:
   std::size_t columns_;
+  Places places_;
   std::size_t used_ = 0;
   std::vector<std::string> lines_;
 };
@@ -218,8 +224,8 @@ std::string pad_right(std::string text, std::size_t columns) {
   return text;
 }
 
-std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
-  LineFiller filler(columns);
+std::vector<std::string> wrap(std::string_view text, std::size_t columns, Places places) {
+  LineFiller filler(columns, places);
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     if (begin > 0) filler.start_line();

@@ -30,7 +30,11 @@ std::string cut_path(std::string_view path, std::size_t columns);
 std::string pad_right(std::string text, std::size_t columns);
 std::string pad_left(const std::string& text, std::size_t columns);
 
-// Breaks at blanks, and words that are longer than a line where they must be. Line breaks in the text stay.
-std::vector<std::string> wrap(std::string_view text, std::size_t columns);
+// Whether a URL or a path that is longer than a line is cut. Nobody can follow one that is in pieces, but then a line
+// is wider than the terminal.
+enum class Places { cut, whole };
+
+// Breaks at blanks, and words that are longer than a line where they must. Line breaks in the text stay.
+std::vector<std::string> wrap(std::string_view text, std::size_t columns, Places places = Places::cut);
 
 }  // namespace devsan::report

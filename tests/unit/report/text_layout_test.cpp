@@ -44,6 +44,12 @@ TEST_CASE("Text is wrapped at blanks, and long words where they must") {
   CHECK(wrap("one\ntwo\n\nthree", 20) == std::vector<std::string>{"one", "two", "", "three"});
 }
 
+TEST_CASE("A URL or a path may be kept whole, and is then longer than a line") {
+  CHECK(wrap("see https://a.b/c now", 8, Places::whole) == std::vector<std::string>{"see", "https://a.b/c", "now"});
+  CHECK(wrap("/srv/a/very/long/path/ds.json: fp16", 10, Places::whole) ==
+        std::vector<std::string>{"/srv/a/very/long/path/ds.json:", "fp16"});
+}
+
 TEST_CASE("Code in backquotes is not broken where it fits a line") {
   CHECK(wrap("down to `1. / scale`.", 14) == std::vector<std::string>{"down to", "`1. / scale`."});
   CHECK(wrap("a `b c d e f` g", 6) == std::vector<std::string>{"a `b c", "d e f`", "g"});
