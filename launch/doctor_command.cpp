@@ -11,22 +11,33 @@
 namespace devsan::launch {
 namespace {
 
+// Fewer parameters than a model has whose memory anybody works out, and more than the largest one has.
+constexpr double kFewestParams = 1e4;
+constexpr double kMostParams = 1e14;
+
+// What a number of parameters that no model has was likely meant to be: "7" for 7B, "7000000000B" for 7000000000.
+std::string meant_count(const std::string& text, double value, bool has_unit) {
+  if (value > 0 && value < kFewestParams && !has_unit) return text + "B";
+  if (has_unit && value >= kFewestParams && value <= kMostParams) return text.substr(0, text.size() - 1);
+  return {};
+}
+
 // "7e9", "7000000000", "7B" and "350M" as a count.
 std::string as_count(std::string text) {
-  const std::map<char, double> units = {{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'m', 1e6},
-                                        {'B', 1e9}, {'b', 1e9}, {'T', 1e12}};
-  double factor = 1;
-  if (const auto unit = text.empty() ? units.end() : units.find(text.back()); unit != units.end()) {
-    factor = unit->second;
-    text.pop_back();
-  }
+  const std::map<char, double> units = {{'K', 1e3}, {'k', 1e3}, {'M', 1e6},  {'m', 1e6},
+                                        {'B', 1e9}, {'b', 1e9}, {'T', 1e12}, {'t', 1e12}};
+  const auto unit = text.empty() ? units.end() : units.find(text.back());
+  const std::string digits = unit == units.end() ? text : text.substr(0, text.size() - 1);
   char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  constexpr double kMost = 1e18;
-  if (text.empty() || *end != '\0' || !(value * factor >= 1) || value * factor > kMost) {
-    throw CLI::ValidationError("", "'" + text + "' is not a number such as 7B, 350M or 7000000000");
+  const double value = std::strtod(digits.c_str(), &end);
+  if (digits.empty() || *end != '\0' || !(value > 0)) {
+    throw CLI::ValidationError("'" + text + "' is not a number such as 7B, 350M or 7000000000");
   }
-  return std::to_string(static_cast<std::uint64_t>(value * factor));
+  const double count = value * (unit == units.end() ? 1 : unit->second);
+  if (count >= kFewestParams && count <= kMostParams) return std::to_string(static_cast<std::uint64_t>(count));
+  const std::string meant = meant_count(text, value, unit != units.end());
+  throw CLI::ValidationError(
+      "", "no model has " + text + " parameters" + (meant.empty() ? std::string() : "; did you mean " + meant + "?"));
 }
 
 }  // namespace

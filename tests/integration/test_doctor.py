@@ -133,6 +133,21 @@ def test_a_wrong_option_is_wrong_usage(devsan, words):
     assert done.returncode == 2 and done.stdout == "" and "devsan: doctor: " in done.stderr
 
 
+@pytest.mark.parametrize("given, shown", [("7B", "7.0 billion"), ("350M", "350.0 million"), ("1.5e9", "1.5 billion"),
+                                          ("0.5b", "500.0 million"), ("1t", "1000.0 billion"), ("7000000000", "7.0 billion")])
+def test_parameters_are_counted_with_and_without_a_suffix(devsan, given, shown):
+    done = run(devsan, "--deepspeed", CONFIGS / "sound/trainer_zero3_offload.json", "--params", given)
+    assert shown + " parameters" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("given, meant", [("7", "did you mean 7B?"), ("0.5", "did you mean 0.5B?"), ("175", "did you mean 175B?"),
+                                          ("7000000000B", "did you mean 7000000000?"), ("1e20", "no model has 1e20"),
+                                          ("many", "'many' is not a number"), ("7GB", "'7GB' is not a number")])
+def test_a_number_of_parameters_that_no_model_has_is_wrong_usage(devsan, given, meant):
+    done = run(devsan, "--params", given)
+    assert done.returncode == 2 and done.stdout == "" and meant in done.stderr
+
+
 # ---- machines
 
 def test_a_driver_is_asked(devsan, driver):
