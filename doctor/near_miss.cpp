@@ -1,10 +1,32 @@
 #include "doctor/near_miss.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 
 namespace devsan::doctor {
 namespace {
+
+constexpr std::size_t kLongest = 64;  // nobody means a known word by more
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+// The only word that begins with the text, or the longest one within it. A few letters are in many words.
+std::string related(const std::string& text, const std::vector<std::string>& known) {
+  constexpr std::size_t kFewest = 4;
+  std::vector<std::string> longer;
+  std::string within;
+  for (const std::string& word : known) {
+    const std::string small = in_small_letters(word);
+    if (text.size() >= kFewest && small.starts_with(text)) longer.push_back(word);
+    if (small.size() >= kFewest && small.size() > within.size() && text.find(small) != std::string::npos) within = word;
+  }
+  return longer.size() == 1 ? longer.front() : within;
+}
 
 // Letters left out, put in, replaced or swapped with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -28,6 +50,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view text, const std::vector<std::string>& known) {
   constexpr std::size_t kMaxSlips = 2;
+  if (text.size() > kLongest) return {};
   std::string best;
   std::size_t least = kMaxSlips + 1;
   for (const std::string& word : known) {
@@ -40,9 +63,18 @@ std::string nearest(std::string_view text, const std::vector<std::string>& known
   return best;
 }
 
+std::string likely_meant(std::string_view text, const std::vector<std::string>& known) {
+  if (text.size() > kLongest) return {};
+  std::vector<std::string> small;
+  for (const std::string& word : known) small.push_back(in_small_letters(word));
+  const std::string wanted = in_small_letters(text);
+  auto found = std::ranges::find(small, wanted);
+  if (found == small.end()) found = std::ranges::find(small, nearest(wanted, small));
+  return found != small.end() ? known[static_cast<std::size_t>(found - small.begin())] : related(wanted, known);
+}
+
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 64;  // nobody means a known word by more
-  const std::string guess = text.size() <= kLongest ? nearest(text, known) : std::string();
+  const std::string guess = nearest(text, known);
   return guess.empty() ? guess : "; did you mean " + guess + "?";
 }
 

@@ -1,8 +1,7 @@
 // accelerate's config, and whether it agrees with DeepSpeed's.
 #include <algorithm>
 
-#include "doctor/checks/checks.h"
-#include "doctor/config/deepspeed.h"
+#include "doctor/checks/accelerate_part.h"
 #include "doctor/config/known_keys.h"
 #include "doctor/near_miss.h"
 #include "doctor/text.h"
@@ -13,19 +12,22 @@ namespace {
 constexpr char kLaunchPage[] = "https://huggingface.co/docs/accelerate/basic_tutorials/launch";
 constexpr char kDeepSpeedPage[] = "https://huggingface.co/docs/accelerate/usage_guides/deepspeed";
 
-class AccelerateChecker {
+class ConfigChecker : AccelerateChecker {
  public:
-  AccelerateChecker(const Facts& facts, Diagnosis& diagnosis)
-      : facts_(facts), document_(*facts.accelerate), config_(document_.value), diagnosis_(diagnosis) {}
+  ConfigChecker(const Facts& facts, Diagnosis& diagnosis) : AccelerateChecker(facts, diagnosis) {}
 
   void check_keys() {
     const KnownKeys& known = known_keys();
     const bool sagemaker = text_at(config_, "compute_environment") == "AMAZON_SAGEMAKER";
     check_section("", sagemaker ? known.accelerate_sagemaker : known.accelerate_keys, Level::error);
-    check_section("deepspeed_config", known.accelerate_deepspeed, Level::warning);
-    std::vector<std::string> fsdp = known.accelerate_fsdp;
-    for (const std::string& name : known.accelerate_fsdp) fsdp.push_back(name.substr(name.find('_') + 1));
-    check_section("fsdp_config", fsdp, Level::warning);
+    for (const auto& [name, section] : known.accelerate_sections) {
+      if (name.empty()) continue;
+      std::vector<std::string> names = section.names();
+      if (!section.prefix.empty()) {
+        for (const std::string& whole : section.names()) names.push_back(whole.substr(section.prefix.size()));
+      }
+      check_section(name, names, Level::warning);
+    }
     if (!diagnosis_.has(Check::accelerate_keys)) {
       diagnosis_.ok(Check::accelerate_keys,
                     "accelerate " + known.accelerate + " knows every key of " + document_.name + ".", kLaunchPage);
@@ -35,10 +37,12 @@ class AccelerateChecker {
   void check_values() {
     check_type();
     check_precision();
-    check_processes();
-    check_gpu_ids();
+    check_processes(facts_, diagnosis_);
     check_config_file();
     check_offload();
+    check_accelerate_values(facts_, diagnosis_);
+    check_fsdp(facts_, diagnosis_);
+    check_parallelism(facts_, diagnosis_);
     if (!diagnosis_.has(Check::accelerate_values)) {
       diagnosis_.ok(Check::accelerate_values, "The values of " + document_.name + " fit each other.", kLaunchPage);
     }
@@ -48,9 +52,11 @@ class AccelerateChecker {
   void tell(Check check, Level level, std::string found, std::string means, std::string cure, std::string source) {
     diagnosis_.add({check, level, std::move(found), std::move(means), std::move(cure), std::move(source)});
   }
-  void tell_value(Level level, std::string found, std::string means, std::string cure, std::string_view key) {
-    tell(Check::accelerate_values, level, std::move(found), std::move(means), std::move(cure),
-         document_.name + ": " + std::string(key));
+
+  // A slip, or a key whose prefix may not be left out.
+  static std::string guess_for(const std::string& key, const std::vector<std::string>& names) {
+    const auto longer = std::ranges::find_if(names, [&](const std::string& name) { return name.ends_with("_" + key); });
+    return longer != names.end() ? *longer : nearest(key, names);
   }
 
   void check_section(const std::string& path, const std::vector<std::string>& names, Level level) {
@@ -59,7 +65,7 @@ class AccelerateChecker {
     for (const auto& [key, value] : section->items()) {
       if (has_word(names, key)) continue;
       const std::string whole = path.empty() ? key : path + "." + key;
-      const std::string guess = nearest(key, names);
+      const std::string guess = guess_for(key, names);
       tell(Check::accelerate_keys, level, whole + " is no key that accelerate knows.",
            level == Level::error ? "accelerate launch stops: the config has unknown keys."
                                  : "accelerate passes it over without a word.",
@@ -95,10 +101,10 @@ class AccelerateChecker {
   }
 
   void check_sections_of_type() {
-    const std::string type = text_at(config_, "distributed_type");
-    for (const auto& [section, wanted] : {std::pair("deepspeed_config", "DEEPSPEED"), {"fsdp_config", "FSDP"}}) {
-      if (!has_section(section) || type.empty() || type == wanted) continue;
-      tell_value(Level::warning, std::string(section) + " is there, and distributed_type is " + type + ".",
+    for (const auto& [section, wanted] :
+         {std::pair("deepspeed_config", "DEEPSPEED"), {"fsdp_config", "FSDP"}, {"megatron_lm_config", "MEGATRON_LM"}}) {
+      if (!has_section(section) || type_.empty() || type_ == wanted) continue;
+      tell_value(Level::warning, std::string(section) + " is there, and distributed_type is " + type_ + ".",
                  "accelerate passes the section over.",
                  std::string("Set distributed_type to ") + wanted + ", or take it out.", section);
     }
@@ -123,52 +129,6 @@ class AccelerateChecker {
       tell_value(Level::warning, "mixed_precision is bf16, and " + gpu.name + " has no bf16 units.",
                  "Torch emulates bf16 there, slowly.", "Use fp16.", "mixed_precision");
       return;
-    }
-  }
-
-  void check_processes() {
-    const std::optional<std::int64_t> processes = whole_number(find_value(config_, "num_processes"));
-    const std::int64_t machines = whole_number(find_value(config_, "num_machines")).value_or(1);
-    if (!processes) return;
-    const std::string type = text_at(config_, "distributed_type");
-    if (type == "MULTI_GPU" && *processes < 2) {
-      tell_value(Level::error, "distributed_type is MULTI_GPU with num_processes " + std::to_string(*processes) + ".",
-                 "accelerate launch stops: it needs at least 2.",
-                 "Set num_processes to the number of GPUs, or distributed_type to 'NO'.", "num_processes");
-    }
-    if (*processes > 0 && machines > 1 && *processes % machines != 0) {
-      tell_value(Level::error,
-                 "num_processes " + std::to_string(*processes) + " cannot be divided among " +
-                     std::to_string(machines) + " machines.",
-                 "num_processes counts the processes of all machines.", "Set it to machines x GPUs of a machine.",
-                 "num_processes");
-      return;
-    }
-    const std::size_t gpus = facts_.driver.visible.size();
-    const std::int64_t here = machines > 0 ? *processes / machines : *processes;
-    const bool on_gpus = type == "MULTI_GPU" || type == "DEEPSPEED" || type == "FSDP";
-    if (on_gpus && gpus > 0 && here > static_cast<std::int64_t>(gpus)) {
-      tell_value(Level::error,
-                 std::to_string(here) + " processes on this machine, and " + counted(gpus, "visible GPU") + ".",
-                 "A process finds no GPU of its own: \"invalid device ordinal\".",
-                 "Set num_processes to the number of GPUs.", "num_processes");
-    }
-  }
-
-  void check_gpu_ids() {
-    const Json* ids = find_value(config_, "gpu_ids");
-    if (ids == nullptr || ids->is_null()) return;
-    const std::string text = ids->is_string() ? ids->get<std::string>() : shown(*ids);
-    if (text == "all") return;
-    const auto count = 1 + std::ranges::count(text, ',');
-    if (text_at(config_, "distributed_type") == "MULTI_GPU" && count < 2 &&
-        whole_number(find_value(config_, "num_machines")).value_or(1) <= 1) {
-      tell_value(Level::error, "distributed_type is MULTI_GPU, and gpu_ids names one GPU.", "accelerate launch stops.",
-                 "Name at least two GPUs, or all.", "gpu_ids");
-    }
-    if (const auto visible = facts_.environment.get("CUDA_VISIBLE_DEVICES"); visible && *visible != text) {
-      tell_value(Level::warning, "gpu_ids is " + text + ", and CUDA_VISIBLE_DEVICES is " + *visible + ".",
-                 "accelerate launch replaces CUDA_VISIBLE_DEVICES by gpu_ids.", "Set one of the two.", "gpu_ids");
     }
   }
 
@@ -222,11 +182,6 @@ class AccelerateChecker {
                  "accelerate sets it to false with a warning.", "Take it out.", "deepspeed_config.zero3_init_flag");
     }
   }
-
-  const Facts& facts_;
-  const Document& document_;
-  const Json& config_;
-  Diagnosis& diagnosis_;
 };
 
 void tell_disagreement(const std::string& found, const std::string& means, Level level, Diagnosis& diagnosis) {
@@ -280,7 +235,7 @@ void check_accelerate(const Facts& facts, Diagnosis& diagnosis) {
                    "The last one holds.", "Keep one of them.", document.name + ": " + path});
   }
   if (document.doubled.empty()) diagnosis.ok(Check::accelerate_file, document.name + " can be read.", document.name);
-  AccelerateChecker checker(facts, diagnosis);
+  ConfigChecker checker(facts, diagnosis);
   checker.check_keys();
   checker.check_values();
 }

@@ -31,6 +31,11 @@ void check_deepspeed_options(const Facts& facts, Diagnosis& diagnosis);
 void check_deepspeed_auto(const Facts& facts, Diagnosis& diagnosis);
 
 void check_accelerate(const Facts& facts, Diagnosis& diagnosis);
+// Parts of check_accelerate, which has looked whether there is a config that can be read.
+void check_accelerate_values(const Facts& facts, Diagnosis& diagnosis);
+void check_processes(const Facts& facts, Diagnosis& diagnosis);
+void check_fsdp(const Facts& facts, Diagnosis& diagnosis);
+void check_parallelism(const Facts& facts, Diagnosis& diagnosis);
 void check_configs_agree(const Facts& facts, Diagnosis& diagnosis);
 
 void check_memory(const Facts& facts, Diagnosis& diagnosis);

@@ -1,14 +1,10 @@
 // Whether DeepSpeed can read the config, and knows what stands in it.
-#include <algorithm>
-#include <cctype>
-#include <map>
-
 #include "doctor/checks/checks.h"
+#include "doctor/checks/release.h"
 #include "doctor/config/deepspeed.h"
+#include "doctor/config/key_values.h"
 #include "doctor/config/known_keys.h"
 #include "doctor/near_miss.h"
-#include "doctor/text.h"
-#include "doctor/versions/pep440.h"
 
 namespace devsan::doctor {
 namespace {
@@ -18,72 +14,6 @@ constexpr char kRemovedThread[] = "https://github.com/deepspeedai/DeepSpeed/issu
 
 std::string joined(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
-}
-
-// How the installed DeepSpeed stands to the release that the known keys are of.
-enum class Release { unknown, older, same, newer };
-
-Release release_of(const Facts& facts) {
-  const std::optional<Version> have = parse_version(facts.packages.version("deepspeed"));
-  const std::optional<Version> known = parse_version(known_keys().deepspeed);
-  if (!have || !known) return Release::unknown;
-  const std::weak_ordering order = compare(*have, *known);
-  return order == 0 ? Release::same : (order < 0 ? Release::older : Release::newer);
-}
-
-// As pydantic takes whole numbers: 5e8 and "16" are, "5e8" is not.
-bool is_whole(const Json& value) {
-  if (value.is_boolean()) return true;
-  if (value.is_string() && value.get_ref<const std::string&>().find_first_not_of("+-0123456789") != std::string::npos) {
-    return false;
-  }
-  return whole_number(&value).has_value();
-}
-
-bool fits_type(const KeyInfo& info, const Json& value) {
-  if (info.type == "bool") {
-    constexpr std::string_view kWords[] = {"true", "false", "yes", "no", "on", "off", "1", "0", "t", "f", "y", "n"};
-    if (value.is_string()) {
-      return std::ranges::any_of(kWords, [&](std::string_view word) {
-        const auto& text = value.get_ref<const std::string&>();
-        return std::ranges::equal(text, word, {}, [](unsigned char c) { return std::tolower(c); });
-      });
-    }
-    return value.is_boolean() || (value.is_number() && (value == 0 || value == 1));
-  }
-  if (info.type == "int") return is_whole(value);
-  if (info.type == "float") return value.is_boolean() || number(&value).has_value();
-  if (info.type == "str") return value.is_string();
-  if (info.type == "section") return value.is_object();
-  if (info.type == "enum") {
-    return std::ranges::any_of(info.values, [&](const Json& known) {
-      return known.is_number() ? is_whole(value) && whole_number(&value).value_or(value == true) == known
-                               : known == value;
-    });
-  }
-  return true;
-}
-
-std::string wanted(const KeyInfo& info) {
-  static const std::map<std::string, std::string> names = {{"bool", "true or false"},
-                                                           {"int", "a whole number"},
-                                                           {"float", "a number"},
-                                                           {"str", "a text"},
-                                                           {"section", "an object of keys and values"}};
-  if (info.type != "enum") return names.at(info.type);
-  std::vector<std::string> words;
-  for (const Json& value : info.values) words.push_back(shown(value));
-  return "one of " + listed(words);
-}
-
-// "at least 1", where the value is outside of its bounds; else empty.
-std::string broken_bound(const KeyInfo& info, const Json& value) {
-  const std::optional<double> found = number(&value);
-  if (!found) return {};
-  if (info.at_least && *found < *info.at_least) return "at least " + shown(Json(*info.at_least));
-  if (info.above && *found <= *info.above) return "more than " + shown(Json(*info.above));
-  if (info.at_most && *found > *info.at_most) return "at most " + shown(Json(*info.at_most));
-  return {};
 }
 
 // Walks the sections of a config that the known keys describe.
@@ -119,8 +49,8 @@ class KeyChecker {
     for (const auto& [key, value] : object.items()) {
       const std::string whole = joined(path, key);
       const auto known = section.keys.find(key);
-      if (has_word(known_keys().removed, whole)) {
-        tell_removed(whole);
+      if (const auto removed = known_keys().removed.find(whole); removed != known_keys().removed.end()) {
+        tell_removed(whole, removed->second);
       } else if (known == section.keys.end()) {
         tell_unknown(whole, key, section);
       } else {
@@ -136,23 +66,34 @@ class KeyChecker {
            info.replacement.empty() ? "Take it out." : "Write " + info.replacement + " in its place.");
     }
     if (info.type == "any" || is_auto(&value) || (value.is_null() && info.optional)) return;
-    if (!fits_type(info, value)) {
-      tell(Level::error, path, "is " + shown(value) + ".", "DeepSpeed refuses it.", "Write " + wanted(info) + ".");
+    if (!fits(info, value)) {
+      const bool taken = info.type == "truth";
+      tell(taken ? Level::warning : Level::error, path, "is " + shown(value) + ".",
+           taken                            ? "DeepSpeed takes every text for true."
+           : info.reading == Reading::plain ? "DeepSpeed does not convert it, and fails when it computes with it."
+                                            : "DeepSpeed refuses it.",
+           cure_for(info, value));
     } else if (const std::string bound = broken_bound(info, value); !bound.empty()) {
       tell(Level::error, path, "is " + shown(value) + ".", "DeepSpeed refuses it.", "It is to be " + bound + ".");
     }
   }
 
-  void tell_removed(const std::string& path) {
+  void tell_removed(const std::string& path, const std::string& advice) {
     if (release_ == Release::older) return;
     tell(release_ == Release::unknown ? Level::warning : Level::error, path,
          "was taken out of DeepSpeed; " + known_keys().deepspeed + " refuses a config that has it.",
-         "deepspeed.initialize raises DeepSpeedConfigError.", "Take it out, or stay with an older release.",
-         kRemovedThread);
+         "deepspeed.initialize raises DeepSpeedConfigError.",
+         advice.empty() ? "Take it out, or stay with an older release." : advice, kRemovedThread);
   }
 
   void tell_unknown(const std::string& path, const std::string& key, const Section& section) {
     if (key.starts_with('_')) return;  // a note
+    if (const auto renamed = known_keys().renamed.find(path); renamed != known_keys().renamed.end()) {
+      if (release_ == Release::older) return;  // which may know it
+      tell(Level::warning, path, "is called " + renamed->second + " in DeepSpeed " + known_keys().deepspeed + ".",
+           "DeepSpeed passes the old name over without a word.", "Write " + renamed->second + " in its place.");
+      return;
+    }
     const std::string guess = nearest(key, section.names());
     const std::string elsewhere = guess.empty() ? section_that_has(key) : std::string();
     const bool refused = section.closed && release_ != Release::newer;

@@ -1,5 +1,4 @@
-"""What `devsan doctor` says of configs is what DeepSpeed and accelerate do with them, in the releases that its list of keys
-is made from."""
+"""What `devsan doctor` says of configs is what DeepSpeed does with them, in the release that its list of keys is made from."""
 
 import json
 import subprocess
@@ -68,16 +67,6 @@ def test_deepspeed_refuses_what_the_doctor_calls_an_error(devsan, verdicts, conf
         assert wrong and verdicts[config.name] == "accepted"
     elif config.name not in FOR_EIGHT_RANKS:
         assert wrong == verdicts[config.name].startswith("refused"), verdicts[config.name]
-
-
-@pytest.mark.parametrize("config", sorted(CONFIGS.glob("*/*.yaml")), ids=lambda path: path.name)
-def test_accelerate_reads_what_the_doctor_calls_sound(newest_libraries, config):
-    code = ("import sys; from accelerate.commands.config.config_args import load_config_from_file; "
-            "config = load_config_from_file(sys.argv[1]); "
-            "assert config.mixed_precision is None or config.mixed_precision.lower(); "
-            "assert not {'zero_stage', 'deepspeed_config_file'} <= set(config.deepspeed_config)")
-    done = subprocess.run([newest_libraries, "-c", code, config], capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == (config.parent.name == "sound"), done.stderr
 
 
 def test_the_list_of_keys_is_what_the_script_reads_from_the_libraries(newest_libraries, tmp_path):

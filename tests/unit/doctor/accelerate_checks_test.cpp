@@ -33,7 +33,9 @@ TEST_CASE("accelerate stops at an unknown key, and passes over one of a section"
 }
 
 TEST_CASE("sections of FSDP may leave the prefix out") {
-  CHECK(worst(run("distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n  offload_params: true\n")) == Level::ok);
+  CHECK(worst(run(
+            "distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n  fsdp_version: 2\n  offload_params: true\n")) ==
+        Level::ok);
 }
 
 TEST_CASE("distributed_type is one of accelerate's words") {
@@ -53,7 +55,8 @@ TEST_CASE("mixed_precision is a word in quotes where YAML would make it false") 
 TEST_CASE("processes fit machines and GPUs") {
   CHECK(worst(run("distributed_type: MULTI_GPU\nnum_processes: 1\n")) == Level::error);
   CHECK(says(run("distributed_type: MULTI_GPU\nnum_processes: 8\n"), Level::error, "2 visible GPUs"));
-  CHECK(worst(run("distributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 2\n")) == Level::ok);
+  CHECK(worst(run("distributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 2\nmain_process_ip: h\n")) ==
+        Level::ok);
   CHECK(worst(run("distributed_type: MULTI_GPU\nnum_processes: 5\nnum_machines: 2\n")) == Level::error);
 }
 

@@ -93,6 +93,40 @@ TEST_CASE("values are of the type that DeepSpeed takes") {
   }
 }
 
+TEST_CASE("what DeepSpeed does not convert is to be a number, without quotes") {
+  for (
+      const char* sound :
+      {R"({"train_batch_size": 32, "gradient_clipping": 1, "steps_per_print": 1e9, "gradient_accumulation_steps": null})",
+       R"({"train_micro_batch_size_per_gpu": "auto", "wall_clock_breakdown": false, "aio": {"block_size": 1048576}})",
+       R"({"flops_profiler": {"enabled": true, "top_modules": 3}, "activation_checkpointing": {"profile": true}})",
+       R"({"communication_data_type": "fp16", "tensor_parallel": {"autotp_size": 2}})"}) {
+    INFO(sound);
+    CHECK(worst(run(check_deepspeed_keys, sound)) == Level::ok);
+  }
+  for (const char* broken :
+       {R"({"train_batch_size": "32"})", R"({"gradient_clipping": "1.0"})", R"({"gradient_clipping": null})",
+        R"({"wall_clock_breakdown": "false"})", R"({"aio": {"block_size": "1048576"}})",
+        R"({"train_micro_batch_size_per_gpu": 1.5})", R"({"flops_profiler": {"profile_step": [1]}})"}) {
+    INFO(broken);
+    CHECK(says(run(check_deepspeed_keys, broken), Level::error, "does not convert it"));
+  }
+}
+
+TEST_CASE("a text is true to DeepSpeed, whatever it says") {
+  CHECK(says(run(check_deepspeed_keys, R"({"dump_state": "false"})"), Level::warning, "every text for true"));
+  CHECK(worst(run(check_deepspeed_keys, R"({"dump_state": "true", "prescale_gradients": 0})")) == Level::ok);
+}
+
+TEST_CASE("a key that has another name now names it") {
+  Facts facts = with_deepspeed(R"({"aio": {"thread_count": 8}})");
+  CHECK(says(run_check(check_deepspeed_keys, facts), Level::warning, "Write intra_op_parallelism in its place."));
+  facts.packages.add("deepspeed", {"0.14.2", ""});
+  CHECK(worst(check_deepspeed_keys, facts) == Level::ok);
+  CHECK(says(run(check_deepspeed_keys, R"({"curriculum_learning": {}})"), Level::warning,
+             "data_efficiency.data_sampling.curriculum_learning"));
+  CHECK(says(run(check_deepspeed_keys, R"({"amp": {}})"), Level::warning, "torch_autocast"));
+}
+
 TEST_CASE("doubled keys and comments are told") {
   CHECK(says(run(check_deepspeed_file, R"({"a": 1, "a": 2})"), Level::error, "a stands twice"));
   CHECK(says(run(check_deepspeed_file, "{} // x"), Level::warning, "HJSON"));
