@@ -2,7 +2,10 @@
 #include <algorithm>
 
 #include "doctor/checks/checks.h"
+#include "doctor/checks/release.h"
 #include "doctor/config/deepspeed.h"
+#include "doctor/config/known_keys.h"
+#include "doctor/near_miss.h"
 #include "doctor/text.h"
 
 namespace devsan::doctor {
@@ -120,19 +123,55 @@ class ZeroChecker {
   }
 
   void check_optimizer() {
-    constexpr std::string_view kSupported[] = {"adam", "adamw", "adagrad", "lion", "muon"};
-    const std::string& type = view_.optimizer_type;
-    if (type.empty() || view_.stage.value_or(1) == 0) return;
-    if (std::ranges::find(kSupported, type) == std::end(kSupported) && !is_true(at("zero_allow_untested_optimizer"))) {
-      tell(Level::error, "ZeRO is not tested with the optimizer " + shown(*at("optimizer.type")) + ".",
-           "deepspeed.initialize fails its assertion.",
-           "Add \"zero_allow_untested_optimizer\": true, or use Adam, AdamW, Adagrad or Lion.", kConfigPage);
-    }
+    if (!view_.optimizer_type.empty()) check_optimizer_type(text_at(config_, "optimizer.type"));
     if (view_.optimizer.on() && is_true(at("optimizer.params.torch_adam"))) {
       tell(Level::warning, "optimizer.params.torch_adam is set, and optimizer states are offloaded.",
            "torch's Adam updates them on the CPU, several times slower than DeepSpeedCPUAdam.", "Take torch_adam out.",
            kOptimizerPage);
     }
+  }
+
+  // DeepSpeed takes its own names in capitals or not, and those of torch.optim as they are written. With ZeRO, most of
+  // these need a flag; no flag makes it take a name that it does not know.
+  void check_optimizer_type(const std::string& type) {
+    const OptimizerNames& names = known_keys().optimizers;
+    const bool own = has_name(names.deepspeed, type);
+    const bool earlier =
+        has_name(names.earlier, type) && release_of(facts_) != Release::same && release_of(facts_) != Release::newer;
+    if (!own && !earlier && !has_word(names.torch, type)) {
+      tell(Level::error, "optimizer.type is " + shown(Json(type)) + ", which DeepSpeed does not know.",
+           "deepspeed.initialize fails, unless the program passes an optimizer: it is not a supported DeepSpeed "
+           "Optimizer.",
+           cure_for_optimizer(type), kConfigPage);
+    } else if (!has_name(names.zero, type) && view_.stage.value_or(1) != 0 &&
+               !is_true(at("zero_allow_untested_optimizer"))) {
+      tell(Level::error, "ZeRO is not tested with the optimizer " + shown(Json(type)) + ".",
+           "deepspeed.initialize fails its assertion.",
+           "Add \"zero_allow_untested_optimizer\": true, or use " + any_of(names.zero) + ".", kConfigPage);
+    }
+  }
+
+  static bool has_name(const std::vector<std::string>& names, const std::string& type) {
+    return std::ranges::any_of(names, [&](const std::string& name) { return lower(name) == lower(type); });
+  }
+
+  static std::string any_of(std::vector<std::string> names) {
+    const std::string last = names.back();
+    names.pop_back();
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text + " or " + last;
+  }
+
+  // DeepSpeed's classes, such as FusedAdam, are what it takes for a name within theirs.
+  static std::string cure_for_optimizer(const std::string& type) {
+    const OptimizerNames& names = known_keys().optimizers;
+    std::vector<std::string> known = names.deepspeed;
+    known.insert(known.end(), names.torch.begin(), names.torch.end());
+    const std::string guess = likely_meant(type, known);
+    const std::string passing = "or pass the optimizer to deepspeed.initialize and take \"optimizer\" out.";
+    return guess.empty() ? "Use " + any_of(names.deepspeed) + ", a class of torch.optim, " + passing
+                         : "Write \"type\": \"" + guess + "\", " + passing;
   }
 
   void check_saving() {

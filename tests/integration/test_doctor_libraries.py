@@ -44,7 +44,8 @@ for path in map(pathlib.Path, sys.argv[1:]):
 """
 
 # DeepSpeed accepts these configs, and does not do what they ask for, or fails once there is a model.
-NOT_DONE = {"deepspeed-auto.momentum.json", "deepspeed-nvme.without_path.json", "deepspeed-offload.param_at_stage_2.json"}
+NOT_DONE = {"deepspeed-auto.momentum.json", "deepspeed-nvme.without_path.json", "deepspeed-offload.param_at_stage_2.json",
+            "deepspeed-offload.class_of_optimizer.json"}
 # Right on eight ranks; here there is one.
 FOR_EIGHT_RANKS = {"pretraining_zero1.json"}
 

@@ -268,3 +268,37 @@ TEST_CASE("\"auto\" is a value where something fills it in") {
   facts.packages.add("deepspeed", {"0.19.8", ""});
   CHECK(says(run_check(check_deepspeed_auto, facts), Level::error, "neither transformers nor accelerate"));
 }
+
+TEST_CASE("what to do about an optimizer is what DeepSpeed then accepts") {
+  const auto optimizer = [](const std::string& type, const std::string& more = R"("zero_optimization": {"stage": 2})") {
+    return run(check_deepspeed_offload, R"({"optimizer": {"type": ")" + type + R"("}, )" + more + "}");
+  };
+  const std::string allowed = R"("zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 2})";
+  for (const char* type : {"Adam", "adamw", "ADAGRAD", "Lion", "Muon"}) CHECK(worst(optimizer(type)) == Level::ok);
+  for (const char* type : {"SGD", "RMSprop", "Lamb", "MuSGD"}) {
+    CHECK(says(optimizer(type), Level::error, "zero_allow_untested_optimizer"));
+    CHECK(worst(optimizer(type, allowed)) == Level::ok);
+  }
+  for (const auto& [type, meant] : {std::pair("FusedAdam", "\"Adam\""),
+                                    {"DeepSpeedCPUAdam", "\"Adam\""},
+                                    {"FusedLamb", "\"Lamb\""},
+                                    {"AdmW", "\"AdamW\""},
+                                    {"sgd", "\"SGD\""},
+                                    {"paged_adamw_8bit", "\"AdamW\""},
+                                    {"Shampoo", "a class of torch.optim"}}) {
+    INFO(type);
+    CHECK(says(optimizer(type), Level::error, meant));
+    CHECK(says(optimizer(type, allowed), Level::error, "does not know"));
+    CHECK_FALSE(says(optimizer(type), Level::error, "zero_allow_untested_optimizer"));
+    CHECK(worst(optimizer(type, R"("zero_optimization": {"stage": 0})")) == Level::error);
+  }
+}
+
+TEST_CASE("an optimizer that an earlier DeepSpeed had is unknown to the newest one") {
+  Facts facts = with_deepspeed(R"({"optimizer": {"type": "OneBitAdam"}})");
+  facts.packages.add("deepspeed", {"0.14.2", ""});
+  CHECK_FALSE(says(run_check(check_deepspeed_offload, facts), Level::error, "does not know"));
+  Facts newest = with_deepspeed(R"({"optimizer": {"type": "OneBitAdam"}})");
+  newest.packages.add("deepspeed", {"0.19.8", ""});
+  CHECK(says(run_check(check_deepspeed_offload, newest), Level::error, "does not know"));
+}
