@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "doctor/config/deepspeed.h"
+#include "doctor/config/other_library.h"
 #include "launch/cache.h"
 #include "launch/hooks.h"
 #include "launch/installation.h"
@@ -93,6 +94,12 @@ doctor::HooksFact hooks_for(const std::string& python) {
   }
 }
 
+doctor::Document read_config_of(doctor::Library library, const std::string& file) {
+  doctor::Document document = doctor::read_config(file);
+  doctor::refuse_of_other_library(document, library);
+  return document;
+}
+
 // The DeepSpeed config that the accelerate config names, where there is such a file.
 std::optional<std::string> config_that_accelerate_names(const doctor::Facts& facts) {
   if (!facts.accelerate || !facts.accelerate->readable()) return std::nullopt;
@@ -125,11 +132,11 @@ doctor::Facts gather_facts(const DoctorFlags& flags) {
   facts.packages = doctor::Packages::read(probe.path);
   facts.torch = doctor::read_torch_build(probe.path, facts.packages);
   if (flags.hooks && facts.torch) facts.hooks = hooks_for(probe.python.path);
-  if (flags.accelerate) facts.accelerate = doctor::read_config(*flags.accelerate);
+  if (flags.accelerate) facts.accelerate = read_config_of(doctor::Library::accelerate, *flags.accelerate);
   if (flags.deepspeed) {
-    facts.deepspeed = doctor::read_config(*flags.deepspeed);
+    facts.deepspeed = read_config_of(doctor::Library::deepspeed, *flags.deepspeed);
   } else if (const std::optional<std::string> named = config_that_accelerate_names(facts)) {
-    facts.deepspeed = doctor::read_config(*named);
+    facts.deepspeed = read_config_of(doctor::Library::deepspeed, *named);
   }
   facts.folders = folders_named_by(facts);
   return facts;

@@ -226,7 +226,8 @@ void check_accelerate(const Facts& facts, Diagnosis& diagnosis) {
   const Document& document = *facts.accelerate;
   if (!document.readable()) {
     diagnosis.add({Check::accelerate_file, Level::error, document.name + " " + document.error + ".",
-                   "Nothing about the config could be checked.", "Give a file that `accelerate config` writes.",
+                   "Nothing about the config could be checked.",
+                   document.cure.empty() ? "Give a file that `accelerate config` writes." : document.cure,
                    kLaunchPage});
     return;
   }

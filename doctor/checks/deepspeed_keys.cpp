@@ -137,7 +137,8 @@ void check_deepspeed_file(const Facts& facts, Diagnosis& diagnosis) {
   const Document& document = *facts.deepspeed;
   if (!document.readable()) {
     diagnosis.add({Check::deepspeed_file, Level::error, document.name + " " + document.error + ".",
-                   "Nothing about the config could be checked.", "Give a DeepSpeed config in JSON.", kConfigPage});
+                   "Nothing about the config could be checked.",
+                   document.cure.empty() ? "Give a DeepSpeed config in JSON." : document.cure, kConfigPage});
     return;
   }
   for (const std::string& path : document.doubled) {

@@ -16,6 +16,7 @@ struct Document {
   std::string name;  // as the user gave it
   Json value;        // an object; null where `error` says why not
   std::string error;
+  std::string cure;                  // of the error, where there is more to say than for any file
   bool only_relaxed = false;         // has comments or trailing commas, which HJSON allows and JSON does not
   std::vector<std::string> doubled;  // paths of keys that stand there twice
 

@@ -102,6 +102,14 @@ def test_a_config_that_is_missing_is_named(devsan, tmp_path):
     assert found[0]["found"] == f"{tmp_path}/missing.json cannot be read: No such file or directory."
 
 
+@pytest.mark.parametrize("option, name", [("--accelerate", "trainer_zero3.json"), ("--deepspeed", "several_gpus.yaml")])
+def test_a_config_of_the_other_library_is_one_line(devsan, option, name):
+    result = diagnosis(devsan, option, CONFIGS / "sound" / name)
+    found = [line for line in lines(result) if line["group"] == "config"]
+    other = {"--accelerate": "--deepspeed", "--deepspeed": "--accelerate"}[option]
+    assert [line["cure"] for line in found] == [f"Give it with {other}."] and "by its keys" in found[0]["found"]
+
+
 def test_secrets_of_a_config_are_not_shown(devsan, tmp_path):
     config = tmp_path / "ds.json"
     config.write_text('{"train_batch_size": 8, "wandb": {"enabled": true, "api_key": "s3cr3t"}, "hub_token": "s3cr3t"}')
