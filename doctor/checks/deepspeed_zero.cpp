@@ -22,7 +22,11 @@ constexpr char kWslGuide[] =
 class ZeroChecker {
  public:
   ZeroChecker(const Facts& facts, Check check, Diagnosis& diagnosis)
-      : facts_(facts), config_(facts.deepspeed->value), view_(view_of(config_)), check_(check), diagnosis_(diagnosis) {}
+      : facts_(facts),
+        config_(facts.deepspeed->value),
+        view_(view_of(config_, facts.packages.version("deepspeed"))),
+        check_(check),
+        diagnosis_(diagnosis) {}
 
   void check_offload() {
     check_stage_of_offload();

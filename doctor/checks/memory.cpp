@@ -105,7 +105,7 @@ void check_device(const Facts& facts, const EstimateInput& input, const Estimate
 void check_memory(const Facts& facts, Diagnosis& diagnosis) {
   const std::optional<Json> settings = facts.deepspeed_settings();
   if (!settings) return;
-  const DeepSpeedView view = view_of(*settings);
+  const DeepSpeedView view = view_of(*settings, facts.packages.version("deepspeed"));
   if (!facts.plan.params) {
     if (view.offloads()) {
       diagnosis.ok(Check::offload_estimate,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "doctor/versions/pep440.h"
+
 namespace devsan::doctor {
 namespace {
 
@@ -19,12 +21,19 @@ std::optional<std::uint64_t> count_at(const Json& config, std::string_view path)
   return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
 }
 
-Offload offload_at(const Json& config, const std::string& path) {
+// The default of `pin_memory` has been true since 0.19.5.
+bool pins_by_default(std::string_view release) {
+  static const std::optional<VersionRange> kPinning = VersionRange::parse(">=0.19.5");
+  const std::optional<Version> version = parse_version(release);
+  return version && kPinning->contains(*version);
+}
+
+Offload offload_at(const Json& config, const std::string& path, std::string_view release) {
   Offload offload;
   const std::string device = text_at(config, path + ".device");
   if (!device.empty()) offload.device = device;
   const Json* pinned = find_value(config, path + ".pin_memory");
-  offload.pinned = is_true(pinned);
+  offload.pinned = pinned != nullptr ? is_true(pinned) : offload.on() && pins_by_default(release);
   if (const std::optional<double> ratio = number(find_value(config, path + ".ratio"))) offload.ratio = *ratio;
   offload.path = text_at(config, path + ".nvme_path");
   // What DeepSpeed takes where the config does not say.
@@ -78,7 +87,7 @@ std::optional<std::int64_t> whole_number(const Json* value) {
   return static_cast<std::int64_t>(*found);
 }
 
-DeepSpeedView view_of(const Json& config) {
+DeepSpeedView view_of(const Json& config, std::string_view release) {
   DeepSpeedView view;
   const Json* stage = find_value(config, "zero_optimization.stage");
   if (is_auto(stage)) {
@@ -86,8 +95,8 @@ DeepSpeedView view_of(const Json& config) {
   } else if (const std::optional<std::int64_t> value = whole_number(stage)) {
     view.stage = static_cast<int>(std::clamp<std::int64_t>(*value, -1, 99));
   }
-  view.param = offload_at(config, "zero_optimization.offload_param");
-  view.optimizer = offload_at(config, "zero_optimization.offload_optimizer");
+  view.param = offload_at(config, "zero_optimization.offload_param", release);
+  view.optimizer = offload_at(config, "zero_optimization.offload_optimizer", release);
   apply_deprecated(config, view);
   view.sub_group_size = count_at(config, "zero_optimization.sub_group_size").value_or(1'000'000'000);
   view.fp16 = setting_at(config, "fp16.enabled");

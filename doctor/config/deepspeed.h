@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "doctor/config/document.h"
 
@@ -42,7 +43,8 @@ struct DeepSpeedView {
   bool offloads() const { return param.on() || optimizer.on(); }
 };
 
-DeepSpeedView view_of(const Json& config);
+// `release`: that of DeepSpeed, on which some defaults depend; empty where it is not known.
+DeepSpeedView view_of(const Json& config, std::string_view release = {});
 
 bool is_auto(const Json* value);
 // true, and what pydantic takes for it: 1, "true", "yes".

@@ -228,6 +228,16 @@ TEST_CASE("pinning is told on WSL2 alone") {
   CHECK(says(run_check(check_deepspeed_offload, facts), Level::warning, "pin_memory"));
 }
 
+TEST_CASE("where a config does not say whether to pin, it is what the installed DeepSpeed takes") {
+  const auto [release, expected] =
+      GENERATE(table<const char*, Level>({{"0.19.4", Level::ok}, {"0.19.5", Level::warning}}));
+  Facts facts = with_deepspeed(R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}})");
+  facts.machine.wsl2 = true;
+  CHECK(worst(check_deepspeed_offload, facts) == Level::ok);
+  facts.packages.add("deepspeed", {release, {}});
+  CHECK(worst(check_deepspeed_offload, facts) == expected);
+}
+
 TEST_CASE("an optimizer that ZeRO is not tested with must be allowed") {
   CHECK(worst(run(check_deepspeed_offload, R"({"optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 1}})")) ==
         Level::error);
