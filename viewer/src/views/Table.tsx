@@ -4,7 +4,7 @@ export interface Column<Row> {
   title: string;
   cell: (row: Row) => ComponentChildren;
   number?: boolean;
-  wide?: boolean; // text that is not to be squeezed: on a narrow screen the table scrolls
+  wide?: boolean; // text that is not to be squeezed: on a narrow screen, cells of the table stand below each other
 }
 
 const classOf = <Row,>({ number, wide }: Column<Row>) => (number === true ? "number" : wide === true ? "wide" : "");
@@ -19,7 +19,7 @@ interface Properties<Row> {
 export function Table<Row>({ caption, columns, rows, hideCaption = false }: Properties<Row>) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
-      <table class="data">
+      <table class={columns.some((column) => column.wide === true) ? "data stacks" : "data"}>
         <caption class={hideCaption ? "hidden" : ""}>{caption}</caption>
         <thead>
           <tr>{columns.map((column) => <th key={column.title} scope="col" class={classOf(column)}>{column.title}</th>)}</tr>
@@ -27,7 +27,7 @@ export function Table<Row>({ caption, columns, rows, hideCaption = false }: Prop
         <tbody>
           {rows.map((row, i) => (
             <tr key={i}>
-              {columns.map((column) => <td key={column.title} class={classOf(column)}>{column.cell(row)}</td>)}
+              {columns.map((column) => <td key={column.title} class={classOf(column)} data-title={column.title}>{column.cell(row)}</td>)}
             </tr>
           ))}
         </tbody>
