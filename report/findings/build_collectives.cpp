@@ -38,6 +38,18 @@ Signature signature_of(const EnteredCollective& entry) {
           sizes ? entry.other_bytes : 0};
 }
 
+// The hang that a rank failed in: it waited for others in vain.
+const Finding* hang_of(int rank, const RankTrouble& trouble, const std::vector<Finding>& findings) {
+  if (!trouble.from_collective) return nullptr;
+  const auto waits = [rank](const RankInCollective& turn) {
+    return turn.rank == rank && turn.state == RankTurn::waiting;
+  };
+  const auto hang = std::ranges::find_if(findings, [&](const Finding& finding) {
+    return finding.kind == Kind::collective_hang && std::ranges::any_of(finding.collective->per_rank, waits);
+  });
+  return hang == findings.end() ? nullptr : &*hang;
+}
+
 }  // namespace
 
 // The first collective of the group that a rank waits in and another has not entered.
@@ -220,6 +232,12 @@ std::optional<FirstFailure> first_failure_of(const std::vector<Process>& process
   failure.time_ns = trouble.time_ns;
   failure.where = trouble.where;
   failure.what = trouble.what;
+  if (const Finding* const hang = hang_of(rank, trouble, findings)) {
+    failure.waiting = hang->collective;
+    failure.missing = hang->ranks;
+    failure.finding = hang->id;
+    return failure;
+  }
   if (const auto place = stories.waiting_for(rank)) failure.waiting = stories.tell(*place);
   const auto about = [&](const Finding& finding) {
     if (finding.severity != Severity::error || finding.handled) return false;

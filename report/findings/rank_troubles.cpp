@@ -1,7 +1,9 @@
 #include "report/findings/rank_troubles.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <string_view>
 #include <tuple>
 
 #include "report/findings/build_endings.h"
@@ -31,6 +33,14 @@ bool is_of_c10d(const UncaughtException& uncaught) {
   return uncaught.type.starts_with("Dist") && uncaught.type.ends_with("Error");
 }
 
+// What Gloo, NCCL, UCX and c10d's store say where the other end of a connection is no longer there.
+bool says_that_peer_is_gone(std::string_view message) {
+  constexpr std::array<std::string_view, 7> kTexts = {
+      "Connection reset by",   "Connection closed by", "Connection was likely closed", "Broken pipe",
+      "remote process exited", "Socket closed",        "remote process exiting"};
+  return std::ranges::any_of(kTexts, [&](std::string_view text) { return message.find(text) != message.npos; });
+}
+
 // Whether the rank came to grief in a collective: its last one failed, or nobody has seen its end.
 bool last_collective_failed(const RankLog& log) {
   return log.last && log.last->state == trace::CollectiveState::failed;
@@ -55,6 +65,7 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
     trouble.where = log.uncaught->where;
     trouble.what = said(*log.uncaught);
     trouble.from_collective = last_collective_failed(log) || is_of_c10d(*log.uncaught);
+    trouble.lost_peer = trouble.from_collective && says_that_peer_is_gone(log.uncaught->message);
     trouble.from_outside = log.uncaught->type == "KeyboardInterrupt";
     return trouble;
   }
@@ -76,10 +87,41 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
   if (!process.ending && open && process.ended.value_or(false)) {
     trouble.time_ns = last_sign_of_life(log);
     trouble.what = "was killed or crashed";
+    trouble.end_unknown = true;
     trouble.from_outside = waits_in_last_collective(log);
     return trouble;
   }
   return std::nullopt;
+}
+
+// Who is killed long after another has failed is killed for that.
+void excuse_the_killed(std::map<int, RankTrouble>& troubles) {
+  std::int64_t earliest = 0;
+  for (const auto& [rank, trouble] : troubles) {
+    if (trouble.raised && (earliest == 0 || trouble.time_ns < earliest)) earliest = trouble.time_ns;
+  }
+  for (auto& [rank, trouble] : troubles) {
+    if (!trouble.raised && earliest != 0 && trouble.time_ns > earliest + kPatience) trouble.from_outside = true;
+  }
+}
+
+// Where all failures say that another rank had gone before, and of one rank alone nobody knows how it ended, they speak
+// of that one.
+void accuse_the_unknown(std::map<int, RankTrouble>& troubles) {
+  RankTrouble* unknown = nullptr;
+  bool lost = false;
+  for (auto& [rank, trouble] : troubles) {
+    if (trouble.from_outside && trouble.end_unknown) {
+      if (unknown != nullptr) return;
+      unknown = &trouble;
+    } else if (!trouble.from_outside) {
+      if (!trouble.lost_peer) return;
+      lost = true;
+    }
+  }
+  if (unknown == nullptr || !lost) return;
+  unknown->from_outside = false;
+  unknown->from_collective = true;
 }
 
 }  // namespace
@@ -96,20 +138,14 @@ std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, co
     if (trouble->time_ns != 0 && offset != offsets.end()) trouble->time_ns += offset->second;
     troubles.emplace(log->first, std::move(*trouble));
   }
-  // Who is killed long after another has failed is killed for that.
-  std::int64_t earliest = 0;
-  for (const auto& [rank, trouble] : troubles) {
-    if (trouble.raised && (earliest == 0 || trouble.time_ns < earliest)) earliest = trouble.time_ns;
-  }
-  for (auto& [rank, trouble] : troubles) {
-    if (!trouble.raised && earliest != 0 && trouble.time_ns > earliest + kPatience) trouble.from_outside = true;
-  }
+  excuse_the_killed(troubles);
+  accuse_the_unknown(troubles);
   return troubles;
 }
 
 const std::pair<const int, RankTrouble>* first_trouble(const std::map<int, RankTrouble>& troubles) {
   const auto order = [](const RankTrouble& trouble) {
-    return std::tuple(trouble.from_outside, trouble.from_collective, trouble.time_ns);
+    return std::tuple(trouble.from_outside, trouble.from_collective, trouble.lost_peer, trouble.time_ns);
   };
   const std::pair<const int, RankTrouble>* first = nullptr;
   for (const auto& one : troubles) {

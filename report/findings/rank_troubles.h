@@ -18,8 +18,10 @@ struct RankTrouble {
   std::optional<Frame> where;
   std::string what;              // "raised ValueError: …", "was ended by SIGKILL"
   bool from_collective = false;  // a collective failed, or waited in vain: what another rank did may be behind it
+  bool lost_peer = false;        // the same, and it says that another rank had gone before
   bool from_outside = false;     // somebody ended the process, as launchers do once another rank has failed
   bool raised = false;
+  bool end_unknown = false;      // nobody was told how it ended
 };
 
 // By rank; ranks that ended well, or that still run, have none.

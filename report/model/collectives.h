@@ -52,6 +52,8 @@ struct FirstFailure {
   std::optional<Frame> where;              //
   std::string what;                        // "raised ValueError: …"
   std::optional<CollectiveStory> waiting;  // that others were in meanwhile
+  // That never entered it, where the rank waited in it itself and failed for that: they began it.
+  std::vector<int> missing{};
 };
 
 // One collective that a process entered, for who wants to see them all.

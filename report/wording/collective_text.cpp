@@ -13,6 +13,7 @@ namespace devsan::report {
 namespace {
 
 constexpr std::size_t kShownFrames = 8;  // of a stack
+constexpr std::size_t kShownPlaces = 4;  // that ranks entered a collective from
 
 const Thread* newest_thread(const Process& process) {
   const Thread* newest = nullptr;
@@ -86,30 +87,59 @@ void append_stack(Lines& lines, const std::vector<Frame>& stack, const Style& st
   }
 }
 
-// The lines that ranks which wait entered it from.
-std::string entered_from(const CollectiveStory& story) {
-  std::vector<std::string> places;
+// Which lines these ranks entered it from: "entered from train.py:88", "entered from train.py:88 (rank 0) and
+// train.py:90 (ranks 1, 2)".
+std::string entered_from(const CollectiveStory& story, const std::vector<int>& ranks) {
+  std::vector<std::pair<std::string, std::vector<int>>> places;
   for (const RankInCollective& turn : story.per_rank) {
-    if (turn.state != RankTurn::waiting || !turn.where) continue;
+    if (!turn.where || std::ranges::find(ranks, turn.rank) == ranks.end()) continue;
     const std::string place = short_place(*turn.where);
-    if (std::ranges::find(places, place) == places.end()) places.push_back(place);
+    const auto known = std::ranges::find(places, place, [](const auto& one) { return one.first; });
+    if (known != places.end()) {
+      known->second.push_back(turn.rank);
+    } else {
+      places.push_back({place, {turn.rank}});
+    }
   }
+  if (places.empty()) return "";
+  if (places.size() == 1) return ", entered from " + places.front().first;
   std::string text;
-  for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
-  return text;
+  for (std::size_t i = 0; i < std::min(places.size(), kShownPlaces); ++i) {
+    if (i > 0) text += i + 1 == places.size() ? " and " : ", ";
+    text += places[i].first + " (" + who(places[i].second) + ")";
+  }
+  if (places.size() > kShownPlaces) text += " and " + counted(places.size() - kShownPlaces, "more line");
+  return ", entered from " + text;
 }
 
 // "rank 2 kept ranks 0, 1 waiting for 3.1 s in all_reduce 4, entered from train.py:88"
 std::string slow_headline(const Finding& finding, const std::vector<int>& waiting) {
   const CollectiveStory& story = *finding.collective;
-  const std::string places = entered_from(story);
-  const std::string in = " in " + name_and_number(story) + (places.empty() ? "" : ", entered from " + places);
+  const std::string in = " in " + name_and_number(story) + entered_from(story, waiting);
   const std::string long_text = story.waited_ns > 0 ? " for " + seconds_text(story.waited_ns) : "";
   const bool somebody_late = !ranks_in(story, RankTurn::late).empty();
   if (somebody_late && !waiting.empty())
     return who(finding.ranks) + " kept " + who(waiting) + " waiting" + long_text + in;
   if (story.waited_ns > 0) return who(finding.ranks) + " spent " + seconds_text(story.waited_ns) + in;
   return who(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + in;
+}
+
+// "rank 1 never entered all_reduce 11, which rank 0 waited in; it was last seen at train.py:13"
+std::string missing_text(const FirstFailure& failure) {
+  const CollectiveStory& story = *failure.waiting;
+  std::string text = who(failure.missing) + " never entered " + name_and_number(story) + ", which ";
+  text += who(ranks_in(story, RankTurn::waiting)) + " waited in";
+  const auto turn = std::ranges::find(story.per_rank, failure.missing.front(), &RankInCollective::rank);
+  if (failure.missing.size() > 1 || turn == story.per_rank.end()) return text;
+  if (turn->state == RankTurn::gone || turn->state == RankTurn::entered_other) return text + ": it " + turn->what;
+  return turn->where ? text + "; it was last seen at " + short_place(*turn->where) : text;
+}
+
+// "rank 0 was the first to give up, in step 4: it raised RuntimeError: …, at train.py:19"
+std::string gave_up_text(const FirstFailure& failure) {
+  std::string text = "rank " + std::to_string(*failure.rank) + " was the first to give up, in step ";
+  text += std::to_string(failure.step) + ": it " + failure.what;
+  return failure.where ? text + ", at " + short_place(*failure.where) : text;
 }
 
 }  // namespace
@@ -167,6 +197,7 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
 }
 
 std::string first_failure_text(const FirstFailure& failure) {
+  if (!failure.missing.empty()) return missing_text(failure);
   std::string text = failure.rank ? "rank " + std::to_string(*failure.rank) : std::string("a process");
   text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
   if (failure.where) text += ", at " + short_place(*failure.where);
@@ -176,12 +207,11 @@ std::string first_failure_text(const FirstFailure& failure) {
 std::string then_waited_text(const FirstFailure& failure) {
   if (!failure.waiting) return "";
   const CollectiveStory& story = *failure.waiting;
+  if (!failure.missing.empty()) return gave_up_text(failure);
   std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
   if (failure.rank) std::erase(waiting, *failure.rank);
   if (waiting.empty()) return "";
-  std::string text = who(waiting) + " then waited in " + name_and_number(story);
-  if (const std::string places = entered_from(story); !places.empty()) text += ", entered from " + places;
-  return text;
+  return who(waiting) + " then waited in " + name_and_number(story) + entered_from(story, waiting);
 }
 
 }  // namespace devsan::report

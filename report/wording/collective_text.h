@@ -26,7 +26,8 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
 
 // "rank 3 failed first, in step 12: it raised ValueError: …"
 std::string first_failure_text(const FirstFailure& failure);
-// "ranks 0-2 then waited in all_reduce 1187, entered from train.py:88"; empty where none did
+// "ranks 0-2 then waited in all_reduce 1187, entered from train.py:88"; empty where none did. Of ranks that never
+// entered what the others waited in, the first text tells, and this one who gave up first.
 std::string then_waited_text(const FirstFailure& failure);
 
 }  // namespace devsan::report

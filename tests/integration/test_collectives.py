@@ -116,6 +116,8 @@ def test_a_rank_that_never_enters_a_collective_is_named(run_job, device):
     assert [by_rank[rank]["where"]["line"] for rank in range(2)] == [line_of("WAIT")] * 2
     assert by_rank[2]["where"]["file"] == str(PROGRAM)
     assert job.first["rank"] in (0, 1) and job.first["finding"] == hang["id"]
+    assert job.first["missing"] == [2]
+    assert "rank 2 never entered all_reduce 4, which ranks 0, 1 waited in" in " ".join(job.done.stderr.split())
     assert not job.of_kind("collective-mismatch")
 
 
@@ -165,6 +167,12 @@ def test_the_rank_that_was_killed_failed_first_and_the_others_waited_for_it(run_
     [end] = [f for f in job.of_kind("abnormal-exit") if f["rank"] == 2]
     assert job.first["finding"] == end["id"]
     assert not job.of_kind("collective-hang") and not job.of_kind("collective-mismatch")
+
+
+def test_the_rank_that_crashed_in_a_collective_failed_first_though_the_others_lost_it_before_that_was_noticed(run_job):
+    job = run_job("aborted", "cpu")
+    assert job.done.returncode != 0
+    assert (job.first["rank"], job.first["what"]) == (2, "was ended by SIGABRT")
 
 
 @DEVICES

@@ -7,6 +7,7 @@ import datetime
 import os
 import signal
 import sys
+import threading
 import time
 
 import torch
@@ -32,6 +33,11 @@ def forget():
     time.sleep(40)  # INSTEAD
 
 
+def abort():
+    threading.Timer(1, os.abort).start()
+    dist.all_reduce(values)  # ABORT
+
+
 def fail():
     raise ValueError("no more data")  # RAISE
 
@@ -42,6 +48,10 @@ def run():
         return forget()
     if rank == CULPRIT and CASE == "raised":
         return fail()
+    if rank == CULPRIT and CASE == "aborted":
+        return abort()
+    if rank == 0 and CASE == "aborted":
+        time.sleep(4)
     if rank == CULPRIT and CASE == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if rank == CULPRIT and CASE == "slow":

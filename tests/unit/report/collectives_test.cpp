@@ -92,12 +92,12 @@ class JobOfThree {
   }
 
   // An exception that nothing caught.
-  void raise(int rank, const char* type, std::int64_t at_s) {
+  void raise(int rank, const char* type, std::int64_t at_s, const char* message = "no more") {
     TraceBuilder& builder = *ranks_[rank].builder;
     trace::FailurePayload failure{};
     failure.time_ns = at_s * kSecond;
     failure.type = builder.recorder().intern_string(type);
-    failure.message = builder.recorder().intern_string("no more");
+    failure.message = builder.recorder().intern_string(message);
     failure.step = 3;
     builder.recorder().add_failure(failure, {});
   }
@@ -182,6 +182,73 @@ TEST_CASE("ranks that wait in a collective which another never entered are a han
   REQUIRE(first);
   CHECK(first->rank == 0);
   CHECK(first->finding == hang.id);
+  CHECK(first->missing == std::vector{2});
+  CHECK(first_failure_text(*first) ==
+        "rank 2 never entered all_reduce 2, which ranks 0, 1 waited in; it was last seen at data.py:7");
+  CHECK(then_waited_text(*first) == "rank 0 was the first to give up, in step 3: it raised RuntimeError: no more");
+}
+
+constexpr const char* kLostPeer = "[gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer";
+
+TEST_CASE(
+    "a rank that ended in a collective comes before those that say their peer is gone, whenever that was noticed") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 0 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  job.kill(0, SIGABRT, 131);
+  job.raise(1, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "DistBackendError", 130, "NCCL error: remote process exited or there was a network error");
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 0);
+  CHECK(first->what == "was ended by SIGABRT");
+}
+
+TEST_CASE("a rank of which nobody knows how it ended comes before those that say their peer is gone") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 1 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  job.process(1).close = CloseMark::open;
+  job.raise(0, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "RuntimeError", 130, kLostPeer);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+  CHECK(first->what == "was killed or crashed");
+}
+
+TEST_CASE("a broken connection that has nothing to do with a collective is a failure of the rank's own") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(1, "BrokenPipeError", 120, "Broken pipe");
+  job.enter(0, {.number = 2, .state = CollectiveState::entered});
+  job.kill(0, SIGABRT, 131);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+}
+
+TEST_CASE(
+    "of ranks that wait in different lines, each is told with its own, and the one that failed is not among them") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::failed, .line = 20 + rank});
+    if (rank > 0) job.raise(rank, "RuntimeError", 130, kLostPeer);
+  }
+  job.kill(0, SIGABRT, 131);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(then_waited_text(*first) ==
+        "ranks 1, 2 then waited in all_reduce 2, entered from train.py:21 (rank 1) and train.py:22 (rank 2)");
 }
 
 TEST_CASE("a group is waited for by its members alone") {
