@@ -231,6 +231,7 @@ std::optional<FirstFailure> first_failure_of(const std::vector<Process>& process
   failure.step = trouble.step;
   failure.time_ns = trouble.time_ns;
   failure.where = trouble.where;
+  failure.last_operator = trouble.last_operator;
   failure.what = trouble.what;
   if (const Finding* const hang = hang_of(rank, trouble, findings)) {
     failure.waiting = hang->collective;

@@ -32,6 +32,7 @@ bool is_violent(int signal) {
 // A worker's status is its parent's affair, which often leaves by os._exit: what is told is how the run's own process
 // ended. Where nobody was told, only a process that nobody could have stopped in good order counts.
 std::optional<Severity> severity_of(const Process& process, const ProcessIndex& index) {
+  if (process.ended_after) return std::nullopt;
   const bool alone = !index.has_parent(process);
   if (process.ending && process.ending->signal != 0) {
     if (process.close != trace::CloseMark::open || !is_violent(process.ending->signal)) return std::nullopt;
@@ -41,7 +42,8 @@ std::optional<Severity> severity_of(const Process& process, const ProcessIndex& 
     const bool left = process.close == trace::CloseMark::quick_exited && process.ending->status.value_or(0) != 0;
     return left && alone ? std::optional(Severity::warning) : std::nullopt;
   }
-  const bool gone = process.close == trace::CloseMark::open && process.ended.value_or(false);
+  // What ended it is known where it raised: it did not come to its end any more.
+  const bool gone = process.close == trace::CloseMark::open && process.ended.value_or(false) && !process.uncaught;
   return gone && alone && process.operators > 0 ? std::optional(Severity::warning) : std::nullopt;
 }
 

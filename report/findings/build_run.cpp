@@ -28,6 +28,12 @@ Thread thread_of(const trace::TraceFile& trace, const trace::ThreadTail& tail) {
     if (auto frame = user_frame_of(trace, entry.site)) last.at = std::move(*frame);
     last.step = entry.step;
   }
+  const auto own = std::ranges::find_if(tail.last, [&](const trace::RingEntry& entry) {
+    const auto site = trace.site(entry.site);
+    const std::string_view file = site ? trace.string(site->user.file) : std::string_view();
+    return !file.empty() && !is_library_path(file);
+  });
+  if (own != tail.last.end()) thread.last_own = user_frame_of(trace, own->site);
   return thread;
 }
 
@@ -76,6 +82,7 @@ Process process_of(const trace::TraceFile& trace) {
     process.threads.push_back(thread_of(trace, tail));
   }
   add_ending(trace, process);
+  process.uncaught = uncaught_of(trace);
   add_memory(trace, process);
   add_step_times(trace, process);
   add_device_calls(trace, process);

@@ -211,6 +211,7 @@ Report Collector::take() {
   child_ends_.tell(report_.run.processes);
   suppressor_.begin_run();
   place_processes(report_.run.processes);
+  tell_ended_after(report_.run.processes, collectives_);
   take(build_endings(report_.run.processes), nullptr);
   const std::map<int, RankTrouble> troubles = troubles_of(report_.run.processes, collectives_);
   take(build_collectives(report_.run.processes, collectives_, troubles), nullptr);

@@ -42,20 +42,6 @@ GroupKey key_of(const trace::TraceFile& trace, const trace::CollectiveGroup& gro
   return {std::string(trace.string(group.fixed.name)), group.fixed.again, ranks_of(group, world_size_of(trace))};
 }
 
-std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
-  if (trace.failures().empty()) return std::nullopt;
-  const trace::Failure& failure = trace.failures().back();
-  UncaughtException uncaught;
-  uncaught.type = trace.string(failure.fixed.type);
-  uncaught.message = trace.string(failure.fixed.message);
-  uncaught.step = failure.fixed.step;
-  uncaught.time_ns = failure.fixed.time_ns;
-  const std::vector<Frame> frames = frames_of(trace, failure.frames);
-  const auto own = std::ranges::find_if(frames, [](const Frame& frame) { return !frame.torch; });
-  if (own != frames.end()) uncaught.where = *own;
-  return uncaught;
-}
-
 // The interpreter tells of its threads from the newest to the first.
 void add_stacks(const trace::TraceFile& trace, RankLog& log) {
   for (const trace::WaitingStack& stack : trace.waiting_stacks()) {
@@ -124,6 +110,20 @@ std::string_view name_of_state(trace::CollectiveState state) {
 }
 
 }  // namespace
+
+std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
+  if (trace.failures().empty()) return std::nullopt;
+  const trace::Failure& failure = trace.failures().back();
+  UncaughtException uncaught;
+  uncaught.type = trace.string(failure.fixed.type);
+  uncaught.message = trace.string(failure.fixed.message);
+  uncaught.step = failure.fixed.step;
+  uncaught.time_ns = failure.fixed.time_ns;
+  const std::vector<Frame> frames = frames_of(trace, failure.frames);
+  const auto own = std::ranges::find_if(frames, [](const Frame& frame) { return !frame.torch; });
+  if (own != frames.end()) uncaught.where = *own;
+  return uncaught;
+}
 
 void CollectiveLogs::add(const trace::TraceFile& trace, const Process& process) {
   if (!process.rank || (process.operators == 0 && trace.failures().empty())) return;

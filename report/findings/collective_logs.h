@@ -54,15 +54,6 @@ struct GroupLog {
   std::map<std::uint64_t, EnteredCollective> by_number;  // the last ones, and the first that are not over
 };
 
-// An exception that ended the program.
-struct UncaughtException {
-  std::string type;
-  std::string message;
-  std::optional<Frame> where;
-  std::uint32_t step = 0;
-  std::int64_t time_ns = 0;
-};
-
 // Of a rank, in the process that was that rank last.
 struct RankLog {
   int rank = 0;
@@ -105,6 +96,8 @@ class CollectiveLogs {
   std::deque<Frame> frames_;
   std::unordered_map<std::string, const Frame*> frame_by_place_;
 };
+
+std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace);
 
 // The last collectives of a process, newest first, for who wants to see them one by one.
 std::vector<CollectiveCall> last_collectives_of(const trace::TraceFile& trace, std::size_t most);

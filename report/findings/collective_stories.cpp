@@ -97,7 +97,8 @@ RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& pla
   if (entry != nullptr || !never_entered(log, place)) {
     turn.state = entry == nullptr || entry->is_over() ? RankTurn::finished : RankTurn::waiting;
     turn.where = frame_at(entry != nullptr ? entry->at : nullptr);
-    turn.what = entry != nullptr ? entered_text(*entry->op, entry->bytes, *entry->dtype, *entry->device) : "";
+    if (entry != nullptr) turn.entered = entered_text(*entry->op, entry->bytes, *entry->dtype, *entry->device);
+    turn.what = turn.entered;
     if (turn.state == RankTurn::waiting && trouble != troubles_.end()) turn.what += ", then " + trouble->second.what;
     return turn;
   }
@@ -121,6 +122,7 @@ void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, Ran
   } else if (failed) {
     turn.state = RankTurn::gone;
     turn.where = trouble->second.where;
+    turn.at_last_operator = trouble->second.last_operator.has_value();
     turn.what = trouble->second.what;
   } else if (process != nullptr && process->close != trace::CloseMark::open) {
     turn.state = RankTurn::gone;

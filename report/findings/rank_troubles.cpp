@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -69,7 +70,9 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
     trouble.from_outside = log.uncaught->type == "KeyboardInterrupt";
     return trouble;
   }
-  trouble.where = last_place_of(process);
+  trouble.last_operator = last_place_of(process);
+  const std::optional<Frame> own = last_own_place_of(process);
+  trouble.where = own ? own : trouble.last_operator;
   const bool open = process.close == trace::CloseMark::open;
   if (process.ending && process.ending->signal != 0 && open) {
     trouble.time_ns = process.ended_ns != 0 ? process.ended_ns : last_sign_of_life(log);
@@ -105,41 +108,120 @@ void excuse_the_killed(std::map<int, RankTrouble>& troubles) {
   }
 }
 
-// Where all failures say that another rank had gone before, and of one rank alone nobody knows how it ended, they speak
-// of that one.
-void accuse_the_unknown(std::map<int, RankTrouble>& troubles) {
-  RankTrouble* unknown = nullptr;
-  bool lost = false;
+// Of ranks whose end nobody knows. Somebody ended them, where a failure of another one is known: launchers do so at
+// once. If all failures that are known say only that another rank had gone before, they speak of such a rank.
+void judge_the_unknown(std::map<int, RankTrouble>& troubles) {
+  std::map<int, RankTrouble> known;
+  std::vector<RankTrouble*> unknown;
   for (auto& [rank, trouble] : troubles) {
-    if (trouble.from_outside && trouble.end_unknown) {
-      if (unknown != nullptr) return;
-      unknown = &trouble;
-    } else if (!trouble.from_outside) {
-      if (!trouble.lost_peer) return;
-      lost = true;
+    if (trouble.end_unknown) {
+      unknown.push_back(&trouble);
+    } else {
+      known.emplace(rank, trouble);
     }
   }
-  if (unknown == nullptr || !lost) return;
-  unknown->from_outside = false;
-  unknown->from_collective = true;
+  const auto* const first = first_trouble(known);
+  if (first == nullptr || unknown.empty()) return;
+  if (first->second.lost_peer) {
+    // Of several, nobody can say which.
+    if (unknown.size() > 1 || !unknown.front()->from_outside) return;
+    unknown.front()->from_outside = false;
+    unknown.front()->from_collective = true;
+    return;
+  }
+  for (RankTrouble* const trouble : unknown) {
+    // Others may wait long for one that crashed, until they fail for that.
+    if (first->second.from_collective && !trouble->from_outside) continue;
+    trouble->from_outside = true;
+    trouble->what = "was ended";
+  }
+}
+
+// The worker of each rank among these processes: children of it have its rank, too, and came later.
+std::map<int, const Process*> workers_of_attempt(const std::vector<Process>& processes, std::optional<int> attempt) {
+  std::map<int, const Process*> workers;
+  for (const Process& process : processes) {
+    if (!process.rank || process.attempt != attempt) continue;
+    const auto [known, is_new] = workers.emplace(*process.rank, &process);
+    if (!is_new && process.start_ns < known->second->start_ns) known->second = &process;
+  }
+  return workers;
+}
+
+const RankLog* log_of(const Process& process, const CollectiveLogs& logs) {
+  const auto log = process.rank ? logs.ranks().find(*process.rank) : logs.ranks().end();
+  if (log == logs.ranks().end() || log->second.pid != process.pid || log->second.host != process.host) return nullptr;
+  return &log->second;
+}
+
+// Its collectives are known of the last attempt alone.
+std::optional<RankTrouble> trouble_in(const Process& process, const CollectiveLogs& logs) {
+  if (const RankLog* const log = log_of(process, logs)) return trouble_of(process, *log);
+  RankLog bare;
+  bare.uncaught = process.uncaught;
+  return trouble_of(process, bare);
+}
+
+void judge(std::map<int, RankTrouble>& troubles) {
+  excuse_the_killed(troubles);
+  judge_the_unknown(troubles);
+}
+
+// Whether a process of an attempt, in which `first` failed first, was ended for that; `trouble` is its own if it is the
+// worker of its rank.
+bool was_ended_for(const std::pair<const int, RankTrouble>& first, const Process& process, const RankTrouble* trouble) {
+  if (process.close != trace::CloseMark::open || !process.ended.value_or(true)) return false;
+  // Then it may have ended before.
+  if (first.second.lost_peer) return false;
+  if (!process.ending) return trouble == nullptr || trouble->from_outside || trouble->raised;
+  if (asks_to_end(process.ending->signal)) return true;
+  const bool killed = process.ending->signal == SIGKILL && !process.ending->named_by_kernel;
+  return killed && trouble != nullptr && (trouble->from_outside || trouble->raised);
+}
+
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, std::optional<int> attempt) {
+  const std::map<int, const Process*> workers = workers_of_attempt(processes, attempt);
+  std::map<int, RankTrouble> troubles;
+  for (const auto& [rank, worker] : workers) {
+    if (auto trouble = trouble_in(*worker, logs)) troubles.emplace(rank, std::move(*trouble));
+  }
+  judge(troubles);
+  const auto* const first = first_trouble(troubles);
+  if (first == nullptr) return;
+  const Process* const failed = workers.at(first->first);
+  for (Process& process : processes) {
+    if (!process.rank || process.attempt != attempt || &process == failed) continue;
+    const bool before =
+        process.ended_ns != 0 && process.host == failed->host && process.ended_ns < first->second.time_ns;
+    const auto trouble = troubles.find(*process.rank);
+    const bool own = trouble != troubles.end() && workers.at(*process.rank) == &process;
+    if (!before && was_ended_for(*first, process, own ? &trouble->second : nullptr)) process.ended_after = first->first;
+  }
 }
 
 }  // namespace
+
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs) {
+  std::set<std::optional<int>> attempts;
+  for (const Process& process : processes) {
+    if (process.rank) attempts.insert(process.attempt);
+  }
+  for (const std::optional<int>& attempt : attempts) tell_ended_after(processes, logs, attempt);
+}
 
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs) {
   std::map<int, RankTrouble> troubles;
   const std::map<std::string, std::int64_t> offsets = logs.clock_offsets();
   for (const Process& process : processes) {
-    const auto log = process.rank ? logs.ranks().find(*process.rank) : logs.ranks().end();
-    if (log == logs.ranks().end() || log->second.pid != process.pid || log->second.host != process.host) continue;
-    std::optional<RankTrouble> trouble = trouble_of(process, log->second);
+    const RankLog* const log = log_of(process, logs);
+    if (log == nullptr) continue;
+    std::optional<RankTrouble> trouble = trouble_of(process, *log);
     if (!trouble) continue;
     const auto offset = offsets.find(process.host);
     if (trouble->time_ns != 0 && offset != offsets.end()) trouble->time_ns += offset->second;
-    troubles.emplace(log->first, std::move(*trouble));
+    troubles.emplace(log->rank, std::move(*trouble));
   }
-  excuse_the_killed(troubles);
-  accuse_the_unknown(troubles);
+  judge(troubles);
   return troubles;
 }
 

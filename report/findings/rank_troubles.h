@@ -16,6 +16,7 @@ struct RankTrouble {
   std::int64_t time_ns = 0;  // by the clock of the lowest rank's host; 0 not known
   std::uint32_t step = 0;
   std::optional<Frame> where;
+  std::optional<Frame> last_operator;  // as of a FirstFailure
   std::string what;              // "raised ValueError: …", "was ended by SIGKILL"
   bool from_collective = false;  // a collective failed, or waited in vain: what another rank did may be behind it
   bool lost_peer = false;        // the same, and it says that another rank had gone before
@@ -23,6 +24,10 @@ struct RankTrouble {
   bool raised = false;
   bool end_unknown = false;      // nobody was told how it ended
 };
+
+// Which of the processes had been ended for the failure of another rank: `ended_after`. To be called when all processes
+// of the run are known, with their attempts.
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs);
 
 // By rank; ranks that ended well, or that still run, have none.
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs);

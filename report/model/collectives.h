@@ -25,8 +25,10 @@ struct ThreadStack {
 struct RankInCollective {
   int rank = 0;
   RankTurn state = RankTurn::waiting;
-  std::optional<Frame> where;  // it entered it from, or was at instead
-  std::string what;            // one sentence without a subject
+  std::optional<Frame> where;     // it entered it from, or was at instead
+  std::string what;               // one sentence without a subject
+  bool at_last_operator = false;  // `where` is that of the last operator it ran, as nobody knows more
+  std::string entered{};          // what it entered, alone: "entered all_reduce of 16 bytes …"; empty where nothing
   // Of its threads when a collective of the run took longer than `--hang-after`, each innermost first.
   std::vector<ThreadStack> threads{};
 };
@@ -49,7 +51,8 @@ struct FirstFailure {
   std::uint32_t step = 0;
   std::int64_t time_ns = 0;                // by the clock of the lowest rank's host
   std::string finding;                     // its id; empty where none is about it
-  std::optional<Frame> where;              //
+  std::optional<Frame> where;              // the program's line
+  std::optional<Frame> last_operator;      // where only that is known: its place; `where` is the program's last line
   std::string what;                        // "raised ValueError: …"
   std::optional<CollectiveStory> waiting;  // that others were in meanwhile
   // That never entered it, where the rank waited in it itself and failed for that: they began it.

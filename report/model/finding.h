@@ -150,7 +150,8 @@ struct Thread {
   std::uint32_t tid = 0;
   std::string name;
   std::uint64_t operators = 0;
-  std::vector<LastOperator> last;  // newest first
+  std::vector<LastOperator> last;   // newest first
+  std::optional<Frame> last_own{};  // the newest line outside installed code that ran an operator
 };
 
 // Memory at one moment. What `used` and `held` are: see MemoryCurve.
@@ -397,6 +398,15 @@ struct StepTimes {
   std::vector<Step> steps;    // oldest first, the longest among them; the last one may not have ended
 };
 
+// An exception that ended the program.
+struct UncaughtException {
+  std::string type;
+  std::string message;
+  std::optional<Frame> where;
+  std::uint32_t step = 0;
+  std::int64_t time_ns = 0;
+};
+
 struct Process {
   std::string file;  // of the trace
   std::uint32_t pid = 0;
@@ -415,6 +425,8 @@ struct Process {
   trace::CloseMark close = trace::CloseMark::open;
   std::optional<bool> ended;     // whether it is gone; none where that cannot be told from here
   std::optional<Ending> ending;  // none where nobody was told
+  std::optional<UncaughtException> uncaught;
+  std::optional<int> ended_after;  // a rank that had failed before, for which somebody ended this process
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::uint64_t operators = 0;

@@ -259,6 +259,7 @@ Json process_json(const Process& process, ProcessParts parts) {
                {"optimizer_steps", process.optimizer_steps},
                {"operators", process.operators},
                {"lost_events", process.lost_events}};
+  if (process.ended_after) json["ended_after"] = *process.ended_after;
   json["info"] = process.info;
   if (parts == ProcessParts::small) return json;
   json["threads"] = Json::array();

@@ -42,6 +42,7 @@ Json first_failure_json(const std::optional<FirstFailure>& failure) {
                {"finding", text_or_null(failure->finding)},
                {"where", frame_or_null(failure->where)},
                {"what", text_or_null(failure->what)}};
+  if (failure->last_operator) json["last_operator"] = frame_json(*failure->last_operator);
   if (!failure->missing.empty()) json["missing"] = failure->missing;
   json["waiting"] = failure->waiting ? collective_json(*failure->waiting) : Json(nullptr);
   return json;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <utility>
 
+#include "report/findings/build_endings.h"
 #include "report/model/frames.h"
 #include "report/model/operands.h"
 #include "report/render/headline.h"
@@ -105,14 +108,39 @@ bool is_end_told(const Process& process, const Report& report) {
   return std::ranges::any_of(report.findings, is_its_own) || std::ranges::any_of(report.suppressed, is_its_own);
 }
 
-// A process without a mark of its end was killed, crashed, or is running still: its trace cannot tell which.
+// "was ended by SIGTERM"; without a word of whoever was told, its trace cannot say what became of it.
+std::string how_it_ended(const Process& process) {
+  const int signal = process.ending ? process.ending->signal : 0;
+  if (signal != 0) return "was ended by " + signal_name(signal);
+  const std::string end = "did not exit by itself (killed, crashed, or running still)";
+  return process.uncaught ? "raised " + process.uncaught->type + ", and " + end : end;
+}
+
+// "ranks 0-2 were ended by SIGTERM after rank 3 had failed". Of the children of a rank nothing is told.
+void append_ended_after(Lines& lines, const Report& report, const Style& style) {
+  std::map<std::pair<int, int>, std::set<int>> ranks;  // by the rank that failed, and the signal
+  for (const Process& process : report.run.processes) {
+    if (!process.ended_after || process.operators == 0 || process.ended_after == process.rank) continue;
+    ranks[{*process.ended_after, process.ending ? process.ending->signal : 0}].insert(*process.rank);
+  }
+  for (const auto& [how, some] : ranks) {
+    const auto& [failed, signal] = how;
+    std::string text = (some.size() == 1 ? "rank " : "ranks ") + ranges_of({some.begin(), some.end()});
+    text += some.size() == 1 ? " was ended" : " were ended";
+    if (signal != 0) text += " by " + signal_name(signal);
+    append_item(lines, text + " after rank " + std::to_string(failed) + " had failed", style);
+  }
+}
+
+// What has no mark of its end, and no other explanation.
 void append_open_processes(Lines& lines, const Report& report, const Style& style) {
   std::size_t shown = 0;
   std::size_t open = 0;
   for (const Process& process : report.run.processes) {
-    if (process.close != trace::CloseMark::open || process.operators == 0 || is_end_told(process, report)) continue;
+    if (process.close != trace::CloseMark::open || process.operators == 0) continue;
+    if (process.ended_after || is_end_told(process, report)) continue;
     if (++open > kNamedProcesses) continue;
-    std::string text = who(process) + " did not exit by itself (killed, crashed, or running still)";
+    std::string text = who(process) + " " + how_it_ended(process);
     if (const LastOperator* last = last_operator(process)) {
       text += "; its last operator was " + last->op;
       if (!last->at.file.empty()) {
@@ -196,6 +224,7 @@ std::vector<std::string> closing_lines(const Report& report, const Style& style)
   append_notices(lines, report, style);
   append_attempts(lines, report, style);
   append_halted(lines, report, style);
+  append_ended_after(lines, report, style);
   append_open_processes(lines, report, style);
   append_unused(lines, report, style);
   append_damage(lines, report, style);
@@ -204,11 +233,14 @@ std::vector<std::string> closing_lines(const Report& report, const Style& style)
 
 std::string summary(const Report& report, const Style& style) {
   Lines lines = closing_lines(report, style);
+  // The reason comes before what followed from it.
+  Lines first;
   if (report.run.first_failure) {
-    append_item(lines, first_failure_text(*report.run.first_failure), style, Paint::strong);
+    append_item(first, first_failure_text(*report.run.first_failure), style, Paint::strong);
     const std::string waited = then_waited_text(*report.run.first_failure);
-    if (!waited.empty()) append_item(lines, waited, style);
+    if (!waited.empty()) append_item(first, waited, style);
   }
+  lines.insert(lines.begin() + 1, first.begin(), first.end());
   std::size_t shown = 0;
   std::size_t loud = 0;
   for (const Finding& finding : report.findings) {

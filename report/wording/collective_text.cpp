@@ -135,11 +135,19 @@ std::string missing_text(const FirstFailure& failure) {
   return turn->where ? text + "; it was last seen at " + short_place(*turn->where) : text;
 }
 
+// Nobody knows in which line a process was killed.
+std::string place_text(const FirstFailure& failure) {
+  if (!failure.last_operator) return failure.where ? ", at " + short_place(*failure.where) : "";
+  std::string text = "; its last operator was at " + short_place(*failure.last_operator);
+  const bool other = failure.where && !same_line(*failure.where, *failure.last_operator);
+  return other ? text + ", the program's own last one at " + short_place(*failure.where) : text;
+}
+
 // "rank 0 was the first to give up, in step 4: it raised RuntimeError: …, at train.py:19"
 std::string gave_up_text(const FirstFailure& failure) {
   std::string text = "rank " + std::to_string(*failure.rank) + " was the first to give up, in step ";
   text += std::to_string(failure.step) + ": it " + failure.what;
-  return failure.where ? text + ", at " + short_place(*failure.where) : text;
+  return text + place_text(failure);
 }
 
 }  // namespace
@@ -158,6 +166,11 @@ std::optional<Frame> last_place_of(const Process& process) {
   return thread->last.front().at;
 }
 
+std::optional<Frame> last_own_place_of(const Process& process) {
+  const Thread* const thread = newest_thread(process);
+  return thread == nullptr ? std::nullopt : thread->last_own;
+}
+
 std::string last_operator_text(const Process& process) {
   const Thread* const thread = newest_thread(process);
   return thread == nullptr ? "" : "ran " + thread->last.front().op + " last";
@@ -168,7 +181,7 @@ std::string collective_headline(const Finding& finding) {
   const std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
   if (finding.kind == Kind::collective_mismatch) {
     const auto odd = std::ranges::find(story.per_rank, RankTurn::entered_other, &RankInCollective::state);
-    std::string text = who(finding.ranks) + " " + (odd != story.per_rank.end() ? odd->what : "entered another") +
+    std::string text = who(finding.ranks) + " " + (odd != story.per_rank.end() ? odd->entered : "entered another") +
                        ", the others " + entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
     return text + ", as number " + std::to_string(story.sequence) + " of their group";
   }
@@ -188,7 +201,8 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
   for (const Camp& camp : camps_of(story)) {
     std::string text = who(camp.ranks) + " " + std::string(word_of(camp.first->state));
     if (!camp.first->what.empty()) text += ": " + camp.first->what;
-    if (camp.first->where) text += ", at " + short_place(*camp.first->where);
+    if (camp.first->where)
+      text += (camp.first->at_last_operator ? ", last seen at " : ", at ") + short_place(*camp.first->where);
     append_wrapped(lines, text, 4, style);
     const bool missing = camp.first->state == RankTurn::never_entered || camp.first->state == RankTurn::late;
     if (missing && !camp.first->threads.empty()) append_stack(lines, camp.first->threads.front().frames, style);
@@ -200,8 +214,7 @@ std::string first_failure_text(const FirstFailure& failure) {
   if (!failure.missing.empty()) return missing_text(failure);
   std::string text = failure.rank ? "rank " + std::to_string(*failure.rank) : std::string("a process");
   text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
-  if (failure.where) text += ", at " + short_place(*failure.where);
-  return text;
+  return text + place_text(failure);
 }
 
 std::string then_waited_text(const FirstFailure& failure) {

@@ -110,6 +110,7 @@ class JobOfThree {
   }
 
   Process& process(int rank) { return ranks_[rank].process; }
+  const std::vector<Process>& processes() const { return processes_; }
 
   void read() {
     for (Rank& rank : ranks_) {
@@ -341,6 +342,87 @@ TEST_CASE("ranks that were killed because another had failed did not fail first"
   CHECK(first->what == "raised ValueError: no more");
 }
 
+// What became of each rank: the rank after whose failure it was ended, or -1.
+std::vector<int> ended_after(const JobOfThree& job) {
+  std::vector<Process> processes = job.processes();
+  tell_ended_after(processes, job.logs());
+  std::vector<int> told;
+  for (const Process& process : processes) told.push_back(process.ended_after.value_or(-1));
+  return told;
+}
+
+TEST_CASE(
+    "ranks without an end, and those asked to end, were ended after the rank that failed, whoever was told of it") {
+  const bool launcher_tells = GENERATE(false, true);
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(1, "ValueError", 130);
+  job.enter(0, {.number = 2, .state = CollectiveState::failed});
+  job.raise(0, "RuntimeError", 131, kLostPeer);
+  for (const int rank : {0, 2}) {
+    if (launcher_tells) {
+      job.kill(rank, SIGTERM, 132);
+    } else {
+      job.process(rank).close = CloseMark::open;
+    }
+  }
+  job.read();
+  CHECK(ended_after(job) == std::vector{1, -1, 1});
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+}
+
+TEST_CASE("a rank that crashed, or that may be what the others lost, was not ended after another") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 1 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  const bool crashed = GENERATE(false, true);
+  job.process(1).close = CloseMark::open;
+  if (crashed) job.kill(1, SIGSEGV, 131);
+  job.raise(0, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "RuntimeError", 130, kLostPeer);
+  job.read();
+  CHECK(ended_after(job) == std::vector{-1, -1, -1});
+}
+
+TEST_CASE("a rank that still runs was not ended") {
+  JobOfThree job;
+  job.raise(1, "ValueError", 130);
+  job.process(0).close = CloseMark::open;
+  job.process(0).ended = false;
+  job.read();
+  CHECK(ended_after(job) == std::vector{-1, -1, -1});
+}
+
+TEST_CASE(
+    "of a rank that was killed the last operator is told, and the last line of the program where that is another") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.kill(2, SIGKILL, 133);
+  Thread main{102, "MainThread", 9, {}};
+  main.last.resize(1);
+  main.last[0].op = "aten::add";
+  main.last[0].at.file = "/srv/train.py";
+  main.last[0].at.line = 7;
+  main.last_own = main.last[0].at;
+  const bool in_library = GENERATE(false, true);
+  if (in_library) {
+    main.last[0].at.file = "/usr/lib/python3/dist-packages/torch/optim/adam.py";
+    main.last[0].at.line = 794;
+  }
+  job.process(2).threads = {main};
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->where->line == 7);
+  CHECK(first_failure_text(*first) ==
+        std::string("rank 2 failed first, in step 3: it was ended by SIGKILL; its last operator was at ") +
+            (in_library ? "adam.py:794, the program's own last one at train.py:7" : "train.py:7"));
+}
+
 TEST_CASE("another collective, or another size, under one number is a mismatch, at the line of the fewer") {
   const Entered other = GENERATE(Entered{.number = 2, .op = "c10d::broadcast_", .line = 40},
                                  Entered{.number = 2, .bytes = 28, .line = 40});
@@ -351,6 +433,7 @@ TEST_CASE("another collective, or another size, under one number is a mismatch, 
     job.raise(rank, "RuntimeError", 130);
   }
   job.enter(2, other);
+  job.raise(2, "RuntimeError", 130, kLostPeer);
   job.read();
 
   const std::vector<Finding> findings = job.findings();
@@ -361,6 +444,7 @@ TEST_CASE("another collective, or another size, under one number is a mismatch, 
   CHECK(findings[0].where->line == 40);
   CHECK(findings[0].collective->per_rank[2].state == RankTurn::entered_other);
   CHECK_THAT(collective_headline(findings[0]), Contains("the others all_reduce of 16 bytes"));
+  CHECK_THAT(collective_headline(findings[0]), !Contains("then"));
 }
 
 TEST_CASE("parts of an all_to_all and of a gather may differ in size") {

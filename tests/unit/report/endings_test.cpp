@@ -7,6 +7,7 @@
 #include "report/findings/build_endings.h"
 #include "report/render/memory_table.h"
 #include "report/render/render_terminal.h"
+#include "report/render/summary.h"
 
 namespace devsan::report {
 namespace {
@@ -106,6 +107,22 @@ TEST_CASE("where nobody was told, only the file speaks") {
   CHECK_THAT(ending_text(findings[0]), Contains("did not exit by itself"));
   CHECK(endings_of(process_that(CloseMark::open, std::nullopt, false)).empty());         // it runs
   CHECK(endings_of(process_that(CloseMark::open, std::nullopt, std::nullopt)).empty());  // elsewhere, perhaps
+}
+
+TEST_CASE("a process that was ended after another rank had failed is no finding, and the summary says so") {
+  Process process = process_that(CloseMark::open, std::nullopt);
+  process.rank = 0;
+  process.ended_after = 3;
+  CHECK(endings_of(process).empty());
+  Report report;
+  report.run.processes = {process, process};
+  report.run.processes[1].rank = 1;
+  CHECK_THAT(summary(report, {}), Contains("ranks 0, 1 were ended after rank 3 had failed"));
+  CHECK_THAT(summary(report, {}), !Contains("did not exit by itself"));
+  report.run.processes[1].ended_after = std::nullopt;
+  report.run.processes[1].ending = by_signal(SIGTERM);
+  CHECK_THAT(summary(report, {}), Contains("rank 0 was ended after rank 3 had failed"));
+  CHECK_THAT(summary(report, {}), Contains("rank 1 (pid 100) was ended by SIGTERM"));
 }
 
 TEST_CASE("a worker's end counts only when its parent was told of a signal") {

@@ -1,0 +1,64 @@
+"""Ranks that the launcher ends because another one failed: told as that, in whichever way devsan came into them."""
+
+import subprocess
+
+from harness import Runner, view
+
+# Rank 1 fails in the way that the argument names, and the other rank waits for it.
+PROGRAM = """
+import os, sys, torch, torch.distributed as dist
+how = sys.argv[1]
+dist.init_process_group("gloo")
+values = torch.ones(4)
+for turn in range(5):
+    if turn == 3 and dist.get_rank() == 1:
+        if how == "raises":
+            raise ValueError("no more data")
+        sys.exit("the config has no learning rate")
+    dist.all_reduce(values)
+dist.destroy_process_group()
+"""
+
+
+class Job:
+    def __init__(self, devsan, python, scratch, how, by_logs_specs):
+        program = scratch / "program.py"
+        program.write_text(PROGRAM)
+        self.out = scratch / ("logs-specs" if by_logs_specs else "run")
+        launch = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        more = {"OMP_NUM_THREADS": "1"}
+        if by_logs_specs:
+            command = [*launch, "--logs-specs=devsan", program, how]
+            more["DEVSAN_OPTIONS"] = f"out={self.out}"
+        else:
+            command = [devsan, "run", "--out", self.out, "--", *launch, program, how]
+        env = Runner(devsan, python, scratch).environment(more)
+        self.done = subprocess.run(list(map(str, command)), env=env, cwd=scratch, capture_output=True, text=True,
+                                   timeout=180)
+        self.report = view(devsan, self.out)
+        self.shown = subprocess.run([devsan, "view", self.out], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_rank_that_the_launcher_ended_is_no_finding_by_devsan_run_and_by_logs_specs(devsan, python, tmp_path):
+    runs = [Job(devsan, python, tmp_path, "raises", by_logs_specs) for by_logs_specs in (False, True)]
+    for run in runs:
+        assert run.done.returncode != 0
+        assert run.report["findings"] == []
+        assert "did not exit by itself" not in run.shown + run.done.stderr
+        # It may have come to its own end before it was ended.
+        ended = [p for p in run.report["run"]["processes"] if p["rank"] == 0 and p["close"] == "open"]
+        assert [p["ended_after"] for p in ended] == [1] * len(ended)
+        if ended:
+            assert "rank 0 was ended" in run.shown and "after rank 1 had failed" in run.shown
+        assert run.report["run"]["first_failure"]["rank"] == 1
+    done = subprocess.run([devsan, "diff", runs[0].out, runs[1].out], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_rank_that_left_is_told_with_its_last_operator(devsan, python, tmp_path):
+    run = Job(devsan, python, tmp_path, "leaves", False)
+    first = run.report["run"]["first_failure"]
+    assert (first["rank"], first["what"]) == (1, "left with status 1")
+    line = PROGRAM.splitlines().index("    dist.all_reduce(values)") + 1
+    assert first["last_operator"]["line"] == line
+    assert f"it left with status 1; its last operator was at program.py:{line}" in " ".join(run.shown.split())
