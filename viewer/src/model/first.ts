@@ -9,6 +9,8 @@ export interface First {
   time: string | null;
   where: Frame | null;
   what: string | null;
+  missing: number[]; // ranks that never entered what this one waited in, and failed for that
+  lastOperator: Frame | null; // of a rank that was killed or left
   waiting: Collective | null; // that other ranks were in meanwhile
   told: boolean; // by the run itself; else it is the earliest time that a trace has
 }
@@ -27,6 +29,8 @@ export function firstFailure(report: Report): First | null {
       time: told.time_ns > 0 ? new Date(told.time_ns / 1e6).toISOString() : null,
       where: told.where,
       what: told.what ?? null,
+      missing: told.missing ?? [],
+      lastOperator: told.last_operator ?? null,
       waiting: told.waiting ?? null,
       told: true,
     };
@@ -35,5 +39,5 @@ export function firstFailure(report: Report): First | null {
   failures.sort((a, b) => (a.time ?? "9").localeCompare(b.time ?? "9"));
   const finding = failures[0];
   if (!finding) return null;
-  return { finding, rank: finding.rank, step: finding.step, time: finding.time, where: null, what: null, waiting: null, told: false };
+  return { finding, rank: finding.rank, step: finding.step, time: finding.time, where: null, what: null, missing: [], lastOperator: null, waiting: null, told: false };
 }

@@ -222,6 +222,8 @@ export interface FirstFailure {
   finding: string | null;
   where: Frame | null;
   what?: string | null;
+  missing?: number[];
+  last_operator?: Frame;
   waiting?: Collective | null;
 }
 
