@@ -108,6 +108,11 @@ bool is_end_told(const Process& process, const Report& report) {
   return std::ranges::any_of(report.findings, is_its_own) || std::ranges::any_of(report.suppressed, is_its_own);
 }
 
+// A rank that raised may be ended by the launcher on its way down, since others felt it. Why it failed is told already.
+bool went_down_after_raising(const Process& process, const Report& report) {
+  return process.uncaught && process.rank && report.run.first_failure && process.ended.value_or(true);
+}
+
 // "was ended by SIGTERM"; without a word of whoever was told, its trace cannot say what became of it.
 std::string how_it_ended(const Process& process) {
   const int signal = process.ending ? process.ending->signal : 0;
@@ -138,7 +143,7 @@ void append_open_processes(Lines& lines, const Report& report, const Style& styl
   std::size_t open = 0;
   for (const Process& process : report.run.processes) {
     if (process.close != trace::CloseMark::open || process.operators == 0) continue;
-    if (process.ended_after || is_end_told(process, report)) continue;
+    if (process.ended_after || is_end_told(process, report) || went_down_after_raising(process, report)) continue;
     if (++open > kNamedProcesses) continue;
     std::string text = who(process) + " " + how_it_ended(process);
     if (const LastOperator* last = last_operator(process)) {

@@ -123,6 +123,9 @@ TEST_CASE("a process that was ended after another rank had failed is no finding,
   report.run.processes[1].ending = by_signal(SIGTERM);
   CHECK_THAT(summary(report, {}), Contains("rank 0 was ended after rank 3 had failed"));
   CHECK_THAT(summary(report, {}), Contains("rank 1 (pid 100) was ended by SIGTERM"));
+  report.run.processes[1].uncaught.emplace().type = "ValueError";
+  report.run.first_failure.emplace().rank = 1;
+  CHECK_THAT(summary(report, {}), !Contains("(pid 100)"));
 }
 
 TEST_CASE("a worker's end counts only when its parent was told of a signal") {
