@@ -95,10 +95,13 @@ struct FailurePayload {
   std::uint32_t step;
   std::uint32_t tid;
   std::uint16_t frames;
-  std::uint16_t reserved;
+  std::uint16_t flags;  // kMessageIsArguments
   std::uint32_t reserved_more;
 };
 static_assert(sizeof(FailurePayload) == 32);
+
+// The class says its message in a way of its own, which was not asked: the message is "('lr', 3)", what it was made of.
+inline constexpr std::uint16_t kMessageIsArguments = 1;
 
 // Of one thread, when a collective was not over after the time that the option `hang_after` gives it. Those of one
 // moment have one time. Followed by FrameRecord[frames], innermost first.

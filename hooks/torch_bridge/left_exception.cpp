@@ -26,6 +26,7 @@
 #include "hooks/inprocess/interpreter/traceback_frames.h"
 #include "hooks/inprocess/provenance/device_slots.h"
 #include "hooks/inprocess/provenance/stack.h"
+#include "hooks/inprocess/snapshot/exception_message.h"
 #include "hooks/inprocess/snapshot/object_graph.h"
 #include "hooks/torch_bridge/meeting.h"
 #include "hooks/torch_bridge/operand_list.h"
@@ -157,14 +158,16 @@ void add_operands(const void* innermost, std::string_view message, OperandList& 
 
 // That this ended the program, for whoever compares the ranks of a run. Of the message one line: it is the program's
 // own.
-void record_failure(const ThreadState& state, const void* exception, std::string_view message,
-                    const TracebackFrames& frames) {
+void record_failure(const ThreadState& state, const void* exception, const TracebackFrames& frames) {
   const Stack stack(frames.innermost());
   trace::FailurePayload fixed{};
   fixed.time_ns = trace::wall_clock_ns();
   fixed.type = runtime.recorder->intern_string(type_name(exception));
   if (runtime.host->options.source) {
-    fixed.message = runtime.recorder->intern_string(message.substr(0, message.find('\n')));
+    ExceptionMessage message;
+    tell_exception(exception, message);
+    fixed.message = runtime.recorder->intern_string(message.text.view());
+    if (message.is_arguments) fixed.flags = trace::kMessageIsArguments;
   }
   fixed.step = runtime.step.load(std::memory_order_relaxed);
   fixed.tid = state.tid;
@@ -172,7 +175,7 @@ void record_failure(const ThreadState& state, const void* exception, std::string
   keep_source_lines(shown);
   runtime.recorder->add_failure(fixed, shown);
   tell_other_ranks({fixed.time_ns, fixed.step, runtime.recorder->string(fixed.type),
-                    runtime.recorder->string(fixed.message), collective_log.last_failed()});
+                    runtime.recorder->string(fixed.message), fixed.flags != 0, collective_log.last_failed()});
 }
 
 void look_at(ThreadState& state, const void* exception, const void* traceback) {
@@ -180,7 +183,7 @@ void look_at(ThreadState& state, const void* exception, const void* traceback) {
   const std::string_view message = exception_text(exception, buffer, sizeof buffer);
   if (state.epoch != runtime.epoch_page->epoch.load(std::memory_order_relaxed)) start_thread(state);
   const TracebackFrames frames(traceback);
-  record_failure(state, exception, message, frames);
+  record_failure(state, exception, frames);
   if (device_complaint(message) == DeviceComplaint::none) return;
   // Torch's worker threads and processes hand on what was raised there, with its traceback in the message.
   if (message.find("Traceback (most recent call last)") != message.npos) return;

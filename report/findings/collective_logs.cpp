@@ -117,6 +117,7 @@ std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
   UncaughtException uncaught;
   uncaught.type = trace.string(failure.fixed.type);
   uncaught.message = trace.string(failure.fixed.message);
+  uncaught.message_is_arguments = (failure.fixed.flags & trace::kMessageIsArguments) != 0;
   uncaught.step = failure.fixed.step;
   uncaught.time_ns = failure.fixed.time_ns;
   const std::vector<Frame> frames = frames_of(trace, failure.frames);

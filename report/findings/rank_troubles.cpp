@@ -25,7 +25,7 @@ bool asks_to_end(int signal) {
 std::string said(const UncaughtException& uncaught) {
   std::string text = "raised " + uncaught.type;
   const std::string first = uncaught.message.substr(0, uncaught.message.find('\n'));
-  if (!first.empty()) text += ": " + cut_right(first, kMessageColumns);
+  if (!first.empty()) text += (uncaught.message_is_arguments ? "" : ": ") + cut_right(first, kMessageColumns);
   return text;
 }
 

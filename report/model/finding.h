@@ -402,6 +402,7 @@ struct StepTimes {
 struct UncaughtException {
   std::string type;
   std::string message;
+  bool message_is_arguments = false;  // "('lr', 3)": its class says it in a way of its own, which is not known
   std::optional<Frame> where;
   std::uint32_t step = 0;
   std::int64_t time_ns = 0;

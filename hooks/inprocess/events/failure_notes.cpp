@@ -49,7 +49,8 @@ void leave_note(const OwnFailure& failure, int rank) noexcept {
   NoteText text;
   text.append_number(static_cast<std::uint64_t>(failure.time_ns)).append(" ").append_number(failure.step);
   text.append(failure.from_collective ? " 1 " : " 0 ").append(failure.type);
-  if (!failure.message.empty()) text.append(": ").append(failure.message.substr(0, kMostText));
+  if (!failure.message.empty() && !failure.message_is_arguments) text.append(": ");
+  text.append(failure.message.substr(0, kMostText));
   [[maybe_unused]] const ssize_t written = ::write(file, text.c_str(), text.view().size());
   ::close(file);
 }

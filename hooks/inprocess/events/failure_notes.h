@@ -13,9 +13,10 @@ void note_rank(int rank, int size) noexcept;
 struct OwnFailure {
   std::int64_t time_ns;
   std::uint32_t step;
-  std::string_view type;     // "ValueError"
-  std::string_view message;  // one line
-  bool from_collective;      // another rank may be behind it
+  std::string_view type;      // "ValueError"
+  std::string_view message;   // one line
+  bool message_is_arguments;  // "('lr', 3)"
+  bool from_collective;       // another rank may be behind it
 };
 
 // Does nothing where the process is the only rank. Rank 0 then says on stderr which rank failed before it, if one did.
