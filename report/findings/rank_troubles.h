@@ -17,12 +17,12 @@ struct RankTrouble {
   std::uint32_t step = 0;
   std::optional<Frame> where;
   std::optional<Frame> last_operator;  // as of a FirstFailure
-  std::string what;              // "raised ValueError: …", "was ended by SIGKILL"
-  bool from_collective = false;  // a collective failed, or waited in vain: what another rank did may be behind it
-  bool lost_peer = false;        // the same, and it says that another rank had gone before
-  bool from_outside = false;     // somebody ended the process, as launchers do once another rank has failed
+  std::string what;                    // "raised ValueError: …", "was ended by SIGKILL"
+  bool from_collective = false;        // a collective failed, or waited in vain: what another rank did may be behind it
+  bool lost_peer = false;              // the same, and it says that another rank had gone before
+  bool from_outside = false;           // somebody ended the process, as launchers do once another rank has failed
   bool raised = false;
-  bool end_unknown = false;      // nobody was told how it ended
+  bool end_unknown = false;  // nobody was told how it ended
 };
 
 // Which of the processes had been ended for the failure of another rank: `ended_after`. To be called when all processes

@@ -15,7 +15,8 @@ namespace devsan::report {
 // "entered all_reduce of 4.0 KiB float32 on cuda:0"
 std::string entered_text(std::string_view op, std::uint64_t bytes, std::string_view dtype, std::string_view device);
 
-// Where the thread that ran an operator last ran it, the last line of the program that it ran one in, and what ran last.
+// Where the thread that ran an operator last ran it, the last line of the program that it ran one in, and what that
+// operator was.
 std::optional<Frame> last_place_of(const Process& process);
 std::optional<Frame> last_own_place_of(const Process& process);
 std::string last_operator_text(const Process& process);

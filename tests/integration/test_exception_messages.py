@@ -22,7 +22,8 @@ RAISES = {
 }
 if len(sys.argv) == 1:
     store = tempfile.mktemp()
-    ranks = [subprocess.Popen([sys.executable, __file__, store], env={**os.environ, "RANK": str(rank), "OMP_NUM_THREADS": "1"})
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ranks = [subprocess.Popen([sys.executable, __file__, store], env={**env, "RANK": str(rank)})
              for rank in range(len(RAISES))]
     sys.exit(max(rank.wait() for rank in ranks))
 
@@ -58,7 +59,8 @@ TOLD = [
     "ValueError: ('bad value', 3)",
     "ValueError: 3",
     "KeyError: 'layer.3'",
-    f"KeyError: Caught KeyError in DataLoader worker process 0: KeyError: 'no image 40' (program.py:{LINE} in __getitem__)",
+    "KeyError: Caught KeyError in DataLoader worker process 0: "
+    f"KeyError: 'no image 40' (program.py:{LINE} in __getitem__)",
     "ConnectionError: no route",
 ]
 

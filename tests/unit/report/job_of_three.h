@@ -1,0 +1,150 @@
+// A job of three ranks with their traces, for tests of what is made of several ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "report/findings/build_collectives.h"
+#include "trace/collective_ring.h"
+#include "trace_builder.h"
+
+namespace devsan::report {
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+inline constexpr std::uint32_t kAll = 1;
+inline constexpr std::uint32_t kPair = 2;
+
+struct Entered {
+  std::uint32_t group = kAll;
+  std::uint64_t number = 1;
+  trace::CollectiveState state = trace::CollectiveState::finished;
+  const char* op = "c10d::allreduce_";
+  std::uint64_t bytes = 16;
+  int line = 10;
+  std::int64_t entered_s = 100;
+  std::int64_t finished_s = 101;
+};
+
+// Three ranks, each with a trace; `kPair` is a group of the first two.
+class JobOfThree {
+ public:
+  JobOfThree() {
+    for (int rank = 0; rank < 3; ++rank) {
+      Rank& one = ranks_[rank];
+      one.builder = std::make_unique<TraceBuilder>(directory_.path(), rank);
+      one.ring = one.builder->recorder().add_collective_ring();
+      group(rank, kAll, "0", {0, 1, 2});
+      if (rank < 2) group(rank, kPair, "1", {0, 1});
+      Process& process = one.process;
+      process.pid = static_cast<std::uint32_t>(100 + rank);
+      process.rank = rank;
+      process.host = "host";
+      process.operators = 5;
+      process.steps = 4;
+      process.start_ns = kSecond;
+      process.close = trace::CloseMark::exited;
+      process.ended = true;
+    }
+  }
+
+  void enter(int rank, const Entered& entered) {
+    TraceBuilder& builder = *ranks_[rank].builder;
+    trace::CollectiveFacts facts{};
+    facts.entered_ns = entered.entered_s * kSecond;
+    facts.sequence = entered.number;
+    facts.bytes = entered.bytes;
+    facts.group = entered.group;
+    facts.site = builder.site({"/srv/train.py", entered.line, "train"});
+    facts.dtype = builder.recorder().intern_string("float32");
+    facts.op = builder.recorder().add_operator(entered.op);
+    facts.device = builder.recorder().intern_device("cuda:" + std::to_string(rank));
+    const trace::CollectiveRef collective = trace::enter_collective(ranks_[rank].ring, facts, 0);
+    if (entered.state == trace::CollectiveState::entered) return;
+    trace::issued(collective, 0);
+    if (entered.state != trace::CollectiveState::issued)
+      trace::ended(collective, entered.state, entered.finished_s * kSecond);
+  }
+
+  // What a rank records of itself when `--hang-after` is over: `in` is the number plus 1 of the collective that it is
+  // in.
+  void notice(int rank, std::int64_t at_s, std::uint64_t in) {
+    TraceBuilder& builder = *ranks_[rank].builder;
+    trace::WaitingStackPayload moment{};
+    moment.time_ns = at_s * kSecond;
+    moment.collective = in;
+    builder.recorder().add_waiting_stack(moment, {});
+    trace::FrameRecord frame{};
+    frame.position.file = builder.recorder().intern_string("/srv/train.py");
+    frame.position.line = 100 + rank;
+    builder.recorder().add_waiting_stack(moment, std::vector{frame});
+  }
+
+  // As the watching thread does once a long wait is over.
+  void keep(int rank, std::uint64_t number) {
+    const trace::CollectiveRef collective{ranks_[rank].ring, number};
+    ranks_[rank].builder->recorder().add_long_wait(*trace::entry_of(collective));
+  }
+
+  // An exception that nothing caught.
+  void raise(int rank, const char* type, std::int64_t at_s, const char* message = "no more") {
+    TraceBuilder& builder = *ranks_[rank].builder;
+    trace::FailurePayload failure{};
+    failure.time_ns = at_s * kSecond;
+    failure.type = builder.recorder().intern_string(type);
+    failure.message = builder.recorder().intern_string(message);
+    failure.step = 3;
+    builder.recorder().add_failure(failure, {});
+  }
+
+  void kill(int rank, int signal, std::int64_t at_s) {
+    Process& process = ranks_[rank].process;
+    process.close = trace::CloseMark::open;
+    process.ending = Ending{signal, std::nullopt, std::nullopt, false};
+    process.ended_ns = at_s * kSecond;
+  }
+
+  Process& process(int rank) { return ranks_[rank].process; }
+  const std::vector<Process>& processes() const { return processes_; }
+
+  void read() {
+    for (Rank& rank : ranks_) {
+      logs_.add(rank.builder->read(), rank.process);
+      processes_.push_back(rank.process);
+    }
+  }
+  std::vector<Finding> findings() { return build_collectives(processes_, logs_, troubles_of(processes_, logs_)); }
+  std::optional<FirstFailure> first_failure() {
+    return first_failure_of(processes_, logs_, troubles_of(processes_, logs_), findings());
+  }
+  const CollectiveLogs& logs() const { return logs_; }
+
+ private:
+  struct Rank {
+    std::unique_ptr<TraceBuilder> builder;
+    trace::CollectiveRingPayload* ring = nullptr;
+    Process process;
+  };
+
+  void group(int rank, std::uint32_t index, const char* name, std::vector<std::int32_t> members) {
+    trace::CollectiveGroupPayload fixed{};
+    fixed.index = index;
+    fixed.size = static_cast<std::int32_t>(members.size());
+    fixed.name = ranks_[rank].builder->recorder().intern_string(name);
+    ranks_[rank].builder->recorder().add_collective_group(fixed, members);
+  }
+
+  TemporaryDirectory directory_;
+  std::array<Rank, 3> ranks_;
+  std::vector<Process> processes_;
+  CollectiveLogs logs_;
+};
+
+inline void enter_all(JobOfThree& job, const Entered& entered) {
+  for (int rank = 0; rank < 3; ++rank) job.enter(rank, entered);
+}
+// What Gloo says where the other end is gone.
+inline constexpr const char* kLostPeer = "[gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer";
+
+}  // namespace devsan::report

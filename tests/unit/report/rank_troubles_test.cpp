@@ -1,0 +1,211 @@
+// Who failed first, and what became of the other ranks, also with several hosts.
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "job_of_three.h"
+#include "report/wording/collective_text.h"
+
+namespace devsan::report {
+namespace {
+
+using trace::CloseMark;
+using trace::CollectiveState;
+
+TEST_CASE(
+    "a rank that ended in a collective comes before those that say their peer is gone, whenever that was noticed") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 0 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  job.kill(0, SIGABRT, 131);
+  job.raise(1, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "DistBackendError", 130, "NCCL error: remote process exited or there was a network error");
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 0);
+  CHECK(first->what == "was ended by SIGABRT");
+}
+
+TEST_CASE("a rank of which nobody knows how it ended comes before those that say their peer is gone") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 1 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  job.process(1).close = CloseMark::open;
+  job.raise(0, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "RuntimeError", 130, kLostPeer);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+  CHECK(first->what == "was killed or crashed");
+}
+
+TEST_CASE("a broken connection that has nothing to do with a collective is a failure of the rank's own") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(1, "BrokenPipeError", 120, "Broken pipe");
+  job.enter(0, {.number = 2, .state = CollectiveState::entered});
+  job.kill(0, SIGABRT, 131);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+}
+
+TEST_CASE(
+    "of ranks that wait in different lines, each is told with its own, and the one that failed is not among them") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::failed, .line = 20 + rank});
+    if (rank > 0) job.raise(rank, "RuntimeError", 130, kLostPeer);
+  }
+  job.kill(0, SIGABRT, 131);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(then_waited_text(*first) ==
+        "ranks 1, 2 then waited in all_reduce 2, entered from train.py:21 (rank 1) and train.py:22 (rank 2)");
+}
+
+TEST_CASE("a rank that failed on its own failed first, however late that was noticed, and the others waited for it") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::failed, .line = 20});
+    job.raise(rank, "RuntimeError", 130);
+  }
+  job.kill(2, SIGKILL, 133);
+  job.read();
+
+  CHECK(job.findings().empty());
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 2);
+  CHECK(first->what == "was ended by SIGKILL");
+  REQUIRE(first->waiting);
+  CHECK(first->waiting->sequence == 2);
+  CHECK(first->waiting->per_rank[2].state == RankTurn::gone);
+  CHECK(first_failure_text(*first) == "rank 2 failed first, in step 3: it was ended by SIGKILL");
+  CHECK(then_waited_text(*first) == "ranks 0, 1 then waited in all_reduce 2, entered from train.py:20");
+}
+
+TEST_CASE("ranks that were killed because another had failed did not fail first") {
+  JobOfThree job;
+  job.raise(1, "ValueError", 130);
+  job.kill(0, SIGTERM, 130);
+  job.kill(2, SIGKILL, 161);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+  CHECK(first->what == "raised ValueError: no more");
+}
+
+// What became of each rank: the rank after whose failure it was ended, or -1.
+std::vector<int> ended_after(const JobOfThree& job) {
+  std::vector<Process> processes = job.processes();
+  tell_ended_after(processes, job.logs());
+  std::vector<int> told;
+  for (const Process& process : processes) told.push_back(process.ended_after.value_or(-1));
+  return told;
+}
+
+TEST_CASE(
+    "ranks without an end, and those asked to end, were ended after the rank that failed, whoever was told of it") {
+  const bool launcher_tells = GENERATE(false, true);
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(1, "ValueError", 130);
+  job.enter(0, {.number = 2, .state = CollectiveState::failed});
+  job.raise(0, "RuntimeError", 131, kLostPeer);
+  for (const int rank : {0, 2}) {
+    if (launcher_tells) {
+      job.kill(rank, SIGTERM, 132);
+    } else {
+      job.process(rank).close = CloseMark::open;
+    }
+  }
+  job.read();
+  CHECK(ended_after(job) == std::vector{1, -1, 1});
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 1);
+}
+
+TEST_CASE("a rank that crashed, or that may be what the others lost, was not ended after another") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = rank == 1 ? CollectiveState::entered : CollectiveState::failed});
+  }
+  const bool crashed = GENERATE(false, true);
+  job.process(1).close = CloseMark::open;
+  if (crashed) job.kill(1, SIGSEGV, 131);
+  job.raise(0, "RuntimeError", 130, kLostPeer);
+  job.raise(2, "RuntimeError", 130, kLostPeer);
+  job.read();
+  CHECK(ended_after(job) == std::vector{-1, -1, -1});
+}
+
+TEST_CASE("a rank that still runs was not ended") {
+  JobOfThree job;
+  job.raise(1, "ValueError", 130);
+  job.process(0).close = CloseMark::open;
+  job.process(0).ended = false;
+  job.read();
+  CHECK(ended_after(job) == std::vector{-1, -1, -1});
+}
+
+TEST_CASE(
+    "of a rank that was killed the last operator is told, and the last line of the program where that is another") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.kill(2, SIGKILL, 133);
+  Thread main{102, "MainThread", 9, {}};
+  main.last.resize(1);
+  main.last[0].op = "aten::add";
+  main.last[0].at.file = "/srv/train.py";
+  main.last[0].at.line = 7;
+  main.last_own = main.last[0].at;
+  const bool in_library = GENERATE(false, true);
+  if (in_library) {
+    main.last[0].at.file = "/usr/lib/python3/dist-packages/torch/optim/adam.py";
+    main.last[0].at.line = 794;
+  }
+  job.process(2).threads = {main};
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->where->line == 7);
+  CHECK(first_failure_text(*first) ==
+        std::string("rank 2 failed first, in step 3: it was ended by SIGKILL; its last operator was at ") +
+            (in_library ? "adam.py:794, the program's own last one at train.py:7" : "train.py:7"));
+}
+
+TEST_CASE("clocks of hosts are compared by what no rank can have finished before another had entered it") {
+  for (const std::int64_t ahead : {0, 50}) {
+    JobOfThree job;
+    job.process(2).host = "other";
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      const auto at = static_cast<std::int64_t>(100 + 10 * number);
+      for (int rank = 0; rank < 2; ++rank) job.enter(rank, {.number = number, .entered_s = at, .finished_s = at + 2});
+      job.enter(2, {.number = number, .entered_s = at + ahead, .finished_s = at + ahead + 2});
+    }
+    job.raise(0, "ValueError", 150);
+    job.raise(2, "ValueError", 145 + ahead);
+    job.read();
+    CHECK(job.logs().clock_offsets().at("other") == -ahead * kSecond);
+    const auto first = job.first_failure();
+    REQUIRE(first);
+    CHECK(first->rank == 2);
+    CHECK(first->time_ns == 145 * kSecond);
+  }
+}
+
+}  // namespace
+}  // namespace devsan::report
