@@ -18,6 +18,7 @@ struct CollectiveSizes {
   caffe2::TypeMeta dtype;
   std::uint64_t bytes[2] = {0, 0};  // of the first argument that has tensors, and of the others
   std::size_t arguments = 0;        // that have tensors
+  bool makes_tensor = false;        // the collective makes the tensor itself
 
   template <class T>
   void add(const T& argument) noexcept {
@@ -30,6 +31,7 @@ struct CollectiveSizes {
     dtype = of_dtype;
     bytes[0] = of_dtype.itemsize();
     ++arguments;
+    makes_tensor = true;
   }
 
  private:
