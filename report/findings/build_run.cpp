@@ -50,6 +50,21 @@ const Process* root_of(const std::vector<Process>& processes) {
 
 }  // namespace
 
+std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
+  if (trace.failures().empty()) return std::nullopt;
+  const trace::Failure& failure = trace.failures().back();
+  UncaughtException uncaught;
+  uncaught.type = trace.string(failure.fixed.type);
+  uncaught.message = trace.string(failure.fixed.message);
+  uncaught.message_is_arguments = (failure.fixed.flags & trace::kMessageIsArguments) != 0;
+  uncaught.step = failure.fixed.step;
+  uncaught.time_ns = failure.fixed.time_ns;
+  const std::vector<Frame> frames = frames_of(trace, failure.frames);
+  const auto own = std::ranges::find_if(frames, [](const Frame& frame) { return !frame.torch; });
+  if (own != frames.end()) uncaught.where = *own;
+  return uncaught;
+}
+
 Process process_of(const trace::TraceFile& trace) {
   const trace::FileHeader& header = trace.header();
   Process process;

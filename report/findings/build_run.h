@@ -10,6 +10,8 @@ namespace devsan::report {
 inline constexpr std::size_t kLastOperators = 64;
 
 Process process_of(const trace::TraceFile& trace);
+// The exception that nothing in the process caught.
+std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace);
 
 // Fills everything that follows from `run.processes`: command, hosts, times, versions, steps.
 void summarize_processes(Run& run);

@@ -111,21 +111,6 @@ std::string_view name_of_state(trace::CollectiveState state) {
 
 }  // namespace
 
-std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace) {
-  if (trace.failures().empty()) return std::nullopt;
-  const trace::Failure& failure = trace.failures().back();
-  UncaughtException uncaught;
-  uncaught.type = trace.string(failure.fixed.type);
-  uncaught.message = trace.string(failure.fixed.message);
-  uncaught.message_is_arguments = (failure.fixed.flags & trace::kMessageIsArguments) != 0;
-  uncaught.step = failure.fixed.step;
-  uncaught.time_ns = failure.fixed.time_ns;
-  const std::vector<Frame> frames = frames_of(trace, failure.frames);
-  const auto own = std::ranges::find_if(frames, [](const Frame& frame) { return !frame.torch; });
-  if (own != frames.end()) uncaught.where = *own;
-  return uncaught;
-}
-
 void CollectiveLogs::add(const trace::TraceFile& trace, const Process& process) {
   if (!process.rank || (process.operators == 0 && trace.failures().empty())) return;
   // Others may have its number, too: children, and former attempts. The rank is who enters collectives.
@@ -141,7 +126,6 @@ void CollectiveLogs::add(const trace::TraceFile& trace, const Process& process) 
   log.pid = process.pid;
   log.host = process.host;
   log.start_ns = process.start_ns;
-  log.uncaught = uncaught_of(trace);
   add_stacks(trace, log);
   add_collectives(trace, log);
   ranks_[log.rank] = std::move(log);

@@ -63,7 +63,6 @@ struct RankLog {
   std::map<const GroupKey*, GroupLog> groups;
   std::optional<EnteredCollective> last;  // that it entered, in any group
   const GroupKey* last_group = nullptr;
-  std::optional<UncaughtException> uncaught;
   std::int64_t stuck_ns = 0;                // when a collective of the run had taken too long (`--hang-after`); 0: none
   std::vector<ThreadStack> threads;         // of its threads then, that of the main thread first
   std::uint64_t stuck_in = 0;               // the number plus 1 of the collective that it was in then; 0: in none
@@ -96,8 +95,6 @@ class CollectiveLogs {
   std::deque<Frame> frames_;
   std::unordered_map<std::string, const Frame*> frame_by_place_;
 };
-
-std::optional<UncaughtException> uncaught_of(const trace::TraceFile& trace);
 
 // The last collectives of a process, newest first, for who wants to see them one by one.
 std::vector<CollectiveCall> last_collectives_of(const trace::TraceFile& trace, std::size_t most);

@@ -59,15 +59,15 @@ std::int64_t last_sign_of_life(const RankLog& log) {
 std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log) {
   RankTrouble trouble;
   trouble.step = process.steps > 0 ? process.steps - 1 : 0;
-  if (log.uncaught) {
+  if (process.uncaught) {
     trouble.raised = true;
-    trouble.time_ns = log.uncaught->time_ns;
-    trouble.step = log.uncaught->step;
-    trouble.where = log.uncaught->where;
-    trouble.what = said(*log.uncaught);
-    trouble.from_collective = last_collective_failed(log) || is_of_c10d(*log.uncaught);
-    trouble.lost_peer = trouble.from_collective && says_that_peer_is_gone(log.uncaught->message);
-    trouble.from_outside = log.uncaught->type == "KeyboardInterrupt";
+    trouble.time_ns = process.uncaught->time_ns;
+    trouble.step = process.uncaught->step;
+    trouble.where = process.uncaught->where;
+    trouble.what = said(*process.uncaught);
+    trouble.from_collective = last_collective_failed(log) || is_of_c10d(*process.uncaught);
+    trouble.lost_peer = trouble.from_collective && says_that_peer_is_gone(process.uncaught->message);
+    trouble.from_outside = process.uncaught->type == "KeyboardInterrupt";
     return trouble;
   }
   trouble.last_operator = last_place_of(process);
@@ -156,10 +156,8 @@ const RankLog* log_of(const Process& process, const CollectiveLogs& logs) {
 
 // Its collectives are known of the last attempt alone.
 std::optional<RankTrouble> trouble_in(const Process& process, const CollectiveLogs& logs) {
-  if (const RankLog* const log = log_of(process, logs)) return trouble_of(process, *log);
-  RankLog bare;
-  bare.uncaught = process.uncaught;
-  return trouble_of(process, bare);
+  const RankLog* const log = log_of(process, logs);
+  return trouble_of(process, log != nullptr ? *log : RankLog());
 }
 
 void judge(std::map<int, RankTrouble>& troubles) {

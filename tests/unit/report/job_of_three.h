@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/findings/build_collectives.h"
+#include "report/findings/build_run.h"
 #include "trace/collective_ring.h"
 #include "trace_builder.h"
 
@@ -110,7 +111,9 @@ class JobOfThree {
 
   void read() {
     for (Rank& rank : ranks_) {
-      logs_.add(rank.builder->read(), rank.process);
+      const trace::TraceFile trace = rank.builder->read();
+      rank.process.uncaught = uncaught_of(trace);
+      logs_.add(trace, rank.process);
       processes_.push_back(rank.process);
     }
   }
