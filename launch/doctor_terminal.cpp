@@ -26,12 +26,10 @@ Paint paint_of(Level level) {
   return Paint::plain;
 }
 
-// A paragraph in which URLs and paths, which the user is to open, stay whole.
+// URLs and paths, which the user is to open, stay whole.
 void append_paragraph(Lines& lines, std::string_view text, std::size_t indent, const Style& style,
                       Paint paint = Paint::plain) {
-  for (const std::string& line : report::wrap(text, style.width - indent, report::Places::whole)) {
-    lines.push_back(line.empty() ? "" : std::string(indent, ' ') + report::painted(style, paint, line));
-  }
+  report::append_wrapped(lines, text, indent, style, paint, report::Places::whole);
 }
 
 // A paragraph with a word in the margin before its first line.

@@ -84,8 +84,8 @@ void append_attempts(Lines& lines, const Report& report, const Style& style) {
   }
   for (const auto& [count, some] : ranks) {
     append_item(lines,
-                (some.size() == 1 ? "rank " : "ranks ") + ranges_of(some) + (some.size() == 1 ? " was" : " were") +
-                    " started " + std::to_string(count) + " times; these attempts are shown as one run",
+                ranks_text(some) + (some.size() == 1 ? " was" : " were") + " started " + std::to_string(count) +
+                    " times; these attempts are shown as one run",
                 style);
   }
 }
@@ -130,7 +130,7 @@ void append_ended_after(Lines& lines, const Report& report, const Style& style) 
   }
   for (const auto& [how, some] : ranks) {
     const auto& [failed, signal] = how;
-    std::string text = (some.size() == 1 ? "rank " : "ranks ") + ranges_of({some.begin(), some.end()});
+    std::string text = ranks_text({some.begin(), some.end()});
     text += some.size() == 1 ? " was ended" : " were ended";
     if (signal != 0) text += " by " + signal_name(signal);
     append_item(lines, text + " after rank " + std::to_string(failed) + " had failed", style);

@@ -4,8 +4,9 @@
 
 namespace devsan::report {
 
-void append_wrapped(Lines& lines, std::string_view text, std::size_t indent, const Style& style, Paint paint) {
-  for (const std::string& line : wrap(text, style.width - indent)) {
+void append_wrapped(Lines& lines, std::string_view text, std::size_t indent, const Style& style, Paint paint,
+                    Places places) {
+  for (const std::string& line : wrap(text, style.width - indent, places)) {
     lines.push_back(line.empty() ? "" : std::string(indent, ' ') + painted(style, paint, line));
   }
 }

@@ -17,6 +17,10 @@ std::string ranges_of(const std::vector<int>& ascending) {
   return text;
 }
 
+std::string ranks_text(const std::vector<int>& ascending) {
+  return (ascending.size() == 1 ? "rank " : "ranks ") + ranges_of(ascending);
+}
+
 std::string listed_words(const std::set<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;

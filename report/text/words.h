@@ -11,6 +11,8 @@ namespace devsan::report {
 
 // "0-3, 6"
 std::string ranges_of(const std::vector<int>& ascending);
+// "rank 3", "ranks 0-2, 6"
+std::string ranks_text(const std::vector<int>& ascending);
 // "cpu, cuda:0"
 std::string listed_words(const std::set<std::string>& words);
 // "1 error", "3 errors"

@@ -6,7 +6,7 @@ namespace devsan::report {
 namespace {
 
 std::string these_ranks(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "Rank " : "Ranks ") + ranges_of(ranks);
+  return "R" + ranks_text(ranks).substr(1);
 }
 
 // "was ended by SIGTERM", of several: "were ended by SIGTERM"

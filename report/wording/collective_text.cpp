@@ -32,10 +32,6 @@ std::vector<int> ranks_in(const CollectiveStory& story, RankTurn state) {
   return ranks;
 }
 
-std::string who(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + ranges_of(ranks);
-}
-
 std::string name_and_number(const CollectiveStory& story) {
   return story.name + " " + std::to_string(story.sequence);
 }
@@ -106,7 +102,7 @@ std::string entered_from(const CollectiveStory& story, const std::vector<int>& r
   std::string text;
   for (std::size_t i = 0; i < std::min(places.size(), kShownPlaces); ++i) {
     if (i > 0) text += i + 1 == places.size() ? " and " : ", ";
-    text += places[i].first + " (" + who(places[i].second) + ")";
+    text += places[i].first + " (" + ranks_text(places[i].second) + ")";
   }
   if (places.size() > kShownPlaces) text += " and " + counted(places.size() - kShownPlaces, "more line");
   return ", entered from " + text;
@@ -119,16 +115,16 @@ std::string slow_headline(const Finding& finding, const std::vector<int>& waitin
   const std::string long_text = story.waited_ns > 0 ? " for " + seconds_text(story.waited_ns) : "";
   const bool somebody_late = !ranks_in(story, RankTurn::late).empty();
   if (somebody_late && !waiting.empty())
-    return who(finding.ranks) + " kept " + who(waiting) + " waiting" + long_text + in;
-  if (story.waited_ns > 0) return who(finding.ranks) + " spent " + seconds_text(story.waited_ns) + in;
-  return who(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + in;
+    return ranks_text(finding.ranks) + " kept " + ranks_text(waiting) + " waiting" + long_text + in;
+  if (story.waited_ns > 0) return ranks_text(finding.ranks) + " spent " + seconds_text(story.waited_ns) + in;
+  return ranks_text(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + in;
 }
 
 // "rank 1 never entered all_reduce 11, which rank 0 waited in; it was last seen at train.py:13"
 std::string missing_text(const FirstFailure& failure) {
   const CollectiveStory& story = *failure.waiting;
-  std::string text = who(failure.missing) + " never entered " + name_and_number(story) + ", which ";
-  text += who(ranks_in(story, RankTurn::waiting)) + " waited in";
+  std::string text = ranks_text(failure.missing) + " never entered " + name_and_number(story) + ", which ";
+  text += ranks_text(ranks_in(story, RankTurn::waiting)) + " waited in";
   const auto turn = std::ranges::find(story.per_rank, failure.missing.front(), &RankInCollective::rank);
   if (failure.missing.size() > 1 || turn == story.per_rank.end()) return text;
   if (turn->state == RankTurn::gone || turn->state == RankTurn::entered_other) return text + ": it " + turn->what;
@@ -181,12 +177,14 @@ std::string collective_headline(const Finding& finding) {
   const std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
   if (finding.kind == Kind::collective_mismatch) {
     const auto odd = std::ranges::find(story.per_rank, RankTurn::entered_other, &RankInCollective::state);
-    std::string text = who(finding.ranks) + " " + (odd != story.per_rank.end() ? odd->entered : "entered another") +
-                       ", the others " + entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
+    std::string text = ranks_text(finding.ranks) + " " +
+                       (odd != story.per_rank.end() ? odd->entered : "entered another") + ", the others " +
+                       entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
     return text + ", as number " + std::to_string(story.sequence) + " of their group";
   }
   if (finding.kind == Kind::collective_slow) return slow_headline(finding, waiting);
-  return who(waiting) + " waited in " + name_and_number(story) + ", which " + who(finding.ranks) + " never entered";
+  return ranks_text(waiting) + " waited in " + name_and_number(story) + ", which " + ranks_text(finding.ranks) +
+         " never entered";
 }
 
 std::vector<std::string> collective_lines(const CollectiveStory& story, const Style& style) {
@@ -199,7 +197,7 @@ std::vector<std::string> collective_lines(const CollectiveStory& story, const St
   }
   append_wrapped(lines, heading, 2, style, Paint::strong);
   for (const Camp& camp : camps_of(story)) {
-    std::string text = who(camp.ranks) + " " + std::string(word_of(camp.first->state));
+    std::string text = ranks_text(camp.ranks) + " " + std::string(word_of(camp.first->state));
     if (!camp.first->what.empty()) text += ": " + camp.first->what;
     if (camp.first->where)
       text += (camp.first->at_last_operator ? ", last seen at " : ", at ") + short_place(*camp.first->where);
@@ -224,7 +222,7 @@ std::string then_waited_text(const FirstFailure& failure) {
   std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
   if (failure.rank) std::erase(waiting, *failure.rank);
   if (waiting.empty()) return "";
-  return who(waiting) + " then waited in " + name_and_number(story) + entered_from(story, waiting);
+  return ranks_text(waiting) + " then waited in " + name_and_number(story) + entered_from(story, waiting);
 }
 
 }  // namespace devsan::report
