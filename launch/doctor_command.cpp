@@ -36,8 +36,8 @@ std::string as_count(std::string text) {
   const double count = value * (unit == units.end() ? 1 : unit->second);
   if (count >= kFewestParams && count <= kMostParams) return std::to_string(static_cast<std::uint64_t>(count));
   const std::string meant = meant_count(text, value, unit != units.end());
-  throw CLI::ValidationError(
-      "", "no model has " + text + " parameters" + (meant.empty() ? std::string() : "; did you mean " + meant + "?"));
+  throw CLI::ValidationError("no model has " + text + " parameters" +
+                             (meant.empty() ? std::string() : "; did you mean " + meant + "?"));
 }
 
 }  // namespace
