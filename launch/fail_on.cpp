@@ -69,14 +69,10 @@ bool FailOn::matches(const report::Finding& finding) const {
 }
 
 std::string FailOn::matches_text(const report::Report& report) const {
-  const report::Finding* first = nullptr;
-  std::size_t others = 0;
-  for (const report::Finding& finding : report.findings) {
-    if (!matches(finding)) continue;
-    if (first != nullptr) ++others;
-    if (first == nullptr) first = &finding;
-  }
-  if (first == nullptr) return {};
+  const auto is_one = [this](const report::Finding& finding) { return matches(finding); };
+  const auto first = std::ranges::find_if(report.findings, is_one);
+  if (first == report.findings.end()) return {};
+  const auto others = std::ranges::count_if(first + 1, report.findings.end(), is_one);
   std::string text(report::name_of(first->kind));
   if (first->where) text += " at " + report::short_place(*first->where);
   return others == 0 ? text : text + ", and " + std::to_string(others) + " more";

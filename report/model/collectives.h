@@ -27,7 +27,7 @@ struct RankInCollective {
   RankTurn state = RankTurn::waiting;
   std::optional<Frame> where;     // it entered it from, or was at instead
   std::string what;               // one sentence without a subject
-  bool at_last_operator = false;  // `where` is that of the last operator it ran, as nobody knows more
+  bool at_last_operator = false;  // `where` is the line of its last operator; where it ended is not known
   std::string entered{};          // what it entered, alone: "entered all_reduce of 16 bytes …"; empty where nothing
   // Of its threads when a collective of the run took longer than `--hang-after`, each innermost first.
   std::vector<ThreadStack> threads{};

@@ -1,4 +1,4 @@
-"""What is told of the exception that ends a rank: what Python says, without asking the program's own code."""
+"""The exception that ends a rank is reported with the text that Python prints for it, without running code of the program."""
 
 import subprocess
 

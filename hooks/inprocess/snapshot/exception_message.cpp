@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 
 #include "hooks/inprocess/interpreter/code_api.h"
@@ -10,6 +11,7 @@
 #include "hooks/inprocess/snapshot/object_graph.h"
 #include "hooks/inprocess/snapshot/object_members.h"
 #include "hooks/inprocess/source/traceback_text.h"
+#include "trace/function_names.h"
 
 namespace devsan::hooks {
 
@@ -26,8 +28,7 @@ constexpr int kMostFamilies = 32;
 using Text = FixedText<1024>;
 
 std::string_view name_of_type(const void* type) noexcept {
-  const std::string_view name = field<const char*>(type, kTypeName);
-  return name.substr(name.rfind('.') + 1);
+  return trace::own_name(field<const char*>(type, kTypeName));
 }
 
 // The exception of Python's that the type is, or is derived from, as far as these have a way of their own to say it.
@@ -50,9 +51,9 @@ std::string_view any_text_of(const void* object, char* buffer, std::size_t buffe
 }
 
 void append_integer(Text& text, long number) noexcept {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  text.append({digits, static_cast<std::size_t>(end - digits)});
+  const auto bits = static_cast<std::uint64_t>(number);
+  if (number < 0) text.append("-");
+  text.append_number(number < 0 ? 0 - bits : bits);
 }
 
 void append_float(Text& text, double number) noexcept {
