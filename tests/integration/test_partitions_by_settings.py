@@ -13,11 +13,16 @@ MOVE = 'group.data = group.data.to("cpu" if group.is_cuda else "cuda")'
 GROUP = "engine.optimizer.fp32_partitioned_groups_flat[0]"
 
 
-@pytest.fixture
-def run(devsan, newest_libraries, tmp_path):
+@pytest.fixture(scope="module")
+def operators(newest_libraries):
     need_simulated_devices(newest_libraries)
+    return operators_of_deepspeed(newest_libraries, "CPUAdamBuilder")
+
+
+@pytest.fixture
+def run(devsan, newest_libraries, operators, tmp_path):
     runner = LibraryRunner(devsan, newest_libraries, tmp_path)
-    env = {**LibraryRunner.SETTINGS, "TORCH_EXTENSIONS_DIR": str(operators_of_deepspeed(newest_libraries, "CPUAdamBuilder"))}
+    env = {**LibraryRunner.SETTINGS, "TORCH_EXTENSIONS_DIR": str(operators)}
 
     def run(setting, group):
         result = runner(runner.program_of_ranks(1), PROGRAM, setting, group, sim=1, env=env, timeout=900)

@@ -20,6 +20,7 @@ import sys
 import deepspeed
 import torch
 from deepspeed.ops.op_builder import cpu
+from deepspeed_parts import train_another_model
 
 FOLDER, SETTING, GROUP = sys.argv[-3:]
 SIZE = 1024  # of two ranks, each has 2 MiB of a layer's weights: DeepSpeed keeps what is below 1 MiB in memory
@@ -77,10 +78,7 @@ def main():
         print("folders", *sorted({file.parent.parent.name for file in pathlib.Path(FOLDER).rglob("*.swp")}), flush=True)
     if GROUP not in ("kept", "pipelined"):
         put_elsewhere(engine.optimizer)
-        # Another model is trained meanwhile: what is looked at is looked at when a backward ends.
-        other = torch.nn.Linear(16, 4, device=engine.device)
-        for _ in range(3):
-            other(torch.randn(2, 16, device=engine.device)).sum().backward()
+        train_another_model(engine.device)
     print("trained", flush=True)
     torch.distributed.destroy_process_group()
 
