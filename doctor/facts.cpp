@@ -40,6 +40,11 @@ std::optional<std::uint64_t> Facts::world_size() const {
   return processes && *processes > 0 ? std::optional(static_cast<std::uint64_t>(*processes)) : std::nullopt;
 }
 
+std::optional<std::uint64_t> Facts::params_of_rank() const {
+  if (!plan.params) return std::nullopt;
+  return *plan.params / std::max<std::uint64_t>(world_size().value_or(1), 1);
+}
+
 std::optional<std::uint64_t> Facts::gpus_per_node() const {
   if (plan.gpus_per_node) return plan.gpus_per_node;
   const std::optional<std::uint64_t> world = world_size();

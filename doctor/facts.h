@@ -52,6 +52,8 @@ struct Facts {
 
   // How many processes train, by the plan or by the accelerate config; nothing where neither says.
   std::optional<std::uint64_t> world_size() const;
+  // Parameters of one rank; nothing where the number of the model's is not known.
+  std::optional<std::uint64_t> params_of_rank() const;
   // What DeepSpeed is told: by its config, or by what accelerate makes of its own; nothing where neither can be read.
   std::optional<Json> deepspeed_settings() const;
   // Of the plan, or what the machine has, at most the world size.

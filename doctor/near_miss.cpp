@@ -1,19 +1,14 @@
 #include "doctor/near_miss.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
+
+#include "doctor/text.h"
 
 namespace devsan::doctor {
 namespace {
 
 constexpr std::size_t kLongest = 64;  // nobody means a known word by more
-
-std::string in_small_letters(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return small;
-}
 
 // The only word that begins with the text, or the longest one within it. A few letters are in many words.
 std::string related(const std::string& text, const std::vector<std::string>& known) {
@@ -21,7 +16,7 @@ std::string related(const std::string& text, const std::vector<std::string>& kno
   std::vector<std::string> longer;
   std::string within;
   for (const std::string& word : known) {
-    const std::string small = in_small_letters(word);
+    const std::string small = lower(word);
     if (text.size() >= kFewest && small.starts_with(text)) longer.push_back(word);
     if (small.size() >= kFewest && small.size() > within.size() && text.find(small) != std::string::npos) within = word;
   }
@@ -66,8 +61,8 @@ std::string nearest(std::string_view text, const std::vector<std::string>& known
 std::string likely_meant(std::string_view text, const std::vector<std::string>& known) {
   if (text.size() > kLongest) return {};
   std::vector<std::string> small;
-  for (const std::string& word : known) small.push_back(in_small_letters(word));
-  const std::string wanted = in_small_letters(text);
+  for (const std::string& word : known) small.push_back(lower(word));
+  const std::string wanted = lower(std::string(text));
   auto found = std::ranges::find(small, wanted);
   if (found == small.end()) found = std::ranges::find(small, nearest(wanted, small));
   return found != small.end() ? known[static_cast<std::size_t>(found - small.begin())] : related(wanted, known);

@@ -1,6 +1,8 @@
 #include "doctor/text.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 
 namespace devsan::doctor {
@@ -34,10 +36,16 @@ std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-std::string listed(const std::vector<std::string>& words) {
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string listed(const std::vector<std::string>& words, std::string_view last) {
+  const std::string before_last = " " + std::string(last) + " ";
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    text += i == 0 ? "" : (i + 1 == words.size() ? " and " : ", ");
+    text += i == 0 ? "" : (i + 1 == words.size() ? before_last : ", ");
     text += words[i];
   }
   return text;

@@ -4,6 +4,8 @@
 
 #include "doctor/checks/checks.h"
 #include "doctor/config/deepspeed.h"
+#include "doctor/config/key_values.h"
+#include "doctor/config/known_keys.h"
 #include "doctor/memory/estimate.h"
 #include "doctor/text.h"
 
@@ -47,44 +49,26 @@ class NvmeChecker {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(whole_number(at("aio.block_size")).value_or(1 << 20), 0));
   }
 
-  // Parameters of one rank; nothing where the number of the model's is not known.
-  std::optional<std::uint64_t> params_of_rank() const {
-    if (!facts_.plan.params) return std::nullopt;
-    return *facts_.plan.params / std::max<std::uint64_t>(facts_.world_size().value_or(1), 1);
-  }
-
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(state_bytes(view_).weights); }
 
   // ---- aio
 
-  // DeepSpeed hands these to C++ as they are.
+  // DeepSpeed hands these to C++ as they are. The check of keys tells what is no number.
   void check_reader() {
     for (const char* name : {"block_size", "queue_depth", "intra_op_parallelism"}) {
       const std::string path = std::string("aio.") + name;
       const Json* value = at(path);
-      if (value == nullptr || is_auto(value)) continue;
+      if (value == nullptr || !fits(known_keys().sections.at("aio").keys.at(name), *value)) continue;
       if (value->is_number_integer() && value->get<std::int64_t>() > 0) continue;
       tell(Level::error, path + " is " + shown(*value) + ".",
            "DeepSpeed takes it as it is, and fails when it makes what reads and writes.",
            "Write a whole number above 0, in digits (1048576, not 1e6).", kAioPage);
     }
-    for (const char* name : {"single_submit", "overlap_events"}) {
-      const std::string path = std::string("aio.") + name;
-      const Json* value = at(path);
-      if (value == nullptr || is_auto(value) || value->is_boolean() || value->is_number() || value->is_null()) continue;
-      tell(Level::error, path + " is " + shown(*value) + ".",
-           "DeepSpeed takes it as it is, and fails when it makes what reads and writes.", "Write true or false.",
-           kAioPage);
-    }
-    if (block_size() % kAlignment != 0) {
+    const Json* const size = at("aio.block_size");
+    if (size != nullptr && size->is_number_integer() && block_size() % kAlignment != 0) {
       tell(Level::error, "aio.block_size is " + std::to_string(block_size()) + ", no multiple of 512.",
            "DeepSpeed reads and writes past the kernel's cache (O_DIRECT), and the kernel refuses such blocks.",
            "Use a multiple of 4096, such as 1048576.", kAioPage);
-    }
-    if (at("aio.thread_count") != nullptr && at("aio.intra_op_parallelism") == nullptr) {
-      tell(Level::warning, "aio.thread_count is the old name of aio.intra_op_parallelism.",
-           "Newer releases pass it over, and read and write with one thread.", "Write it as \"intra_op_parallelism\".",
-           kAioPage);
     }
   }
 
@@ -129,7 +113,7 @@ class NvmeChecker {
   // What one folder is to hold is the sum over both kinds and all ranks of a node.
   void check_room(const std::string& name, const Offload& offload, double bytes_each, const char* page) {
     const auto found = facts_.folders.find(offload.path);
-    const std::optional<std::uint64_t> params = params_of_rank();
+    const std::optional<std::uint64_t> params = facts_.params_of_rank();
     if (found == facts_.folders.end() || !params || !found->second.is_directory) return;
     const auto ranks = static_cast<double>(std::max<std::uint64_t>(facts_.gpus_per_node().value_or(1), 1));
     double& need = need_of_folder_[offload.path];
@@ -156,7 +140,7 @@ class NvmeChecker {
     const StateBytes bytes = state_bytes(view_);
     check_folder("offload_optimizer", offload, kOptimizerPage);
     // Weights, states and gradients.
-    check_room("offload_optimizer", offload, 4 + bytes.moments + bytes.offloaded_gradients, kOptimizerPage);
+    check_room("offload_optimizer", offload, bytes.master + bytes.moments + bytes.offloaded_gradients, kOptimizerPage);
     const std::uint64_t tensors = tensors_of_group();
     if (tensors == 0) return;
     const std::string count = "offload_optimizer.buffer_count is " + std::to_string(offload.buffer_count);
@@ -176,7 +160,7 @@ class NvmeChecker {
     const Offload& offload = view_.optimizer;
     const std::uint64_t groups = 1 + (offload.pipeline_read ? 1 : 0) + (offload.pipeline_write ? 1 : 0);
     if (offload.buffer_count >= groups * tensors) return;
-    const std::optional<std::uint64_t> params = params_of_rank();
+    const std::optional<std::uint64_t> params = facts_.params_of_rank();
     const bool certain = params && view_.sub_group_size > 0 && *params / view_.sub_group_size >= groups;
     tell(certain ? Level::error : Level::warning,
          count + ", and with its pipeline up to " + std::to_string(groups) + " groups of " + std::to_string(tensors) +
@@ -205,7 +189,7 @@ class NvmeChecker {
            "Set it to the largest parameter's elements, divided by the world size, or more.",
            key("zero_optimization.offload_param.buffer_size"));
     }
-    if (const auto params = params_of_rank(); params && *params <= offload.max_in_cpu) {
+    if (const auto params = facts_.params_of_rank(); params && *params <= offload.max_in_cpu) {
       tell(Level::warning,
            "offload_param.max_in_cpu is " + std::to_string(offload.max_in_cpu) + ", and a rank has " +
                billions(*params) + " parameters.",
@@ -218,8 +202,8 @@ class NvmeChecker {
 
   void check_locked() {
     const std::optional<Limit>& limit = facts_.machine.locked_memory;
-    if (!limit || limit->unlimited || facts_.machine.locks_without_limit) return;
-    const BufferBytes buffers = buffer_bytes(view_, params_of_rank());
+    if (!limit || limit->unlimited) return;
+    const BufferBytes buffers = buffer_bytes(view_, facts_.params_of_rank());
     if (buffers.total() <= static_cast<double>(limit->value)) return;
     tell(Level::error,
          "A process may lock " + gibibytes(static_cast<double>(limit->value)) + " of memory, and DeepSpeed locks " +

@@ -151,20 +151,12 @@ class ZeroChecker {
                !is_true(at("zero_allow_untested_optimizer"))) {
       tell(Level::error, "ZeRO is not tested with the optimizer " + shown(Json(type)) + ".",
            "deepspeed.initialize fails its assertion.",
-           "Add \"zero_allow_untested_optimizer\": true, or use " + any_of(names.zero) + ".", kConfigPage);
+           "Add \"zero_allow_untested_optimizer\": true, or use " + listed(names.zero, "or") + ".", kConfigPage);
     }
   }
 
   static bool has_name(const std::vector<std::string>& names, const std::string& type) {
     return std::ranges::any_of(names, [&](const std::string& name) { return lower(name) == lower(type); });
-  }
-
-  static std::string any_of(std::vector<std::string> names) {
-    const std::string last = names.back();
-    names.pop_back();
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text + " or " + last;
   }
 
   // DeepSpeed's classes, such as FusedAdam, are what it takes for a name within theirs.
@@ -174,7 +166,7 @@ class ZeroChecker {
     known.insert(known.end(), names.torch.begin(), names.torch.end());
     const std::string guess = likely_meant(type, known);
     const std::string passing = "or pass the optimizer to deepspeed.initialize and take \"optimizer\" out.";
-    return guess.empty() ? "Use " + any_of(names.deepspeed) + ", a class of torch.optim, " + passing
+    return guess.empty() ? "Use " + listed(names.deepspeed, "or") + ", a class of torch.optim, " + passing
                          : "Write \"type\": \"" + guess + "\", " + passing;
   }
 

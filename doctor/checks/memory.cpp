@@ -18,12 +18,12 @@ EstimateInput input_of(const Facts& facts, const DeepSpeedView& view) {
   input.stage = view.stage.value_or(3);
   input.bytes = state_bytes(view);
   input.offloaded_states = view.optimizer.on() && input.stage > 0 ? view.optimizer.ratio : 0;
-  input.states_on_nvme = view.optimizer.device == "nvme";
+  input.states_on_nvme = view.optimizer.on_nvme();
   input.params_on_host = view.param.device == "cpu" && input.stage == 3;
-  input.params_on_nvme = view.param.device == "nvme" && input.stage == 3;
+  input.params_on_nvme = view.param.on_nvme() && input.stage == 3;
   input.pin_states = view.optimizer.pinned;
   input.pin_params = view.param.pinned;
-  input.buffers = buffer_bytes(view, input.params / input.world_size);
+  input.buffers = buffer_bytes(view, facts.params_of_rank());
   input.most_in_memory = view.param.max_in_cpu;
   return input;
 }

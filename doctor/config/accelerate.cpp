@@ -8,12 +8,10 @@ namespace devsan::doctor {
 const Json* accelerate_value(const Json& config, const std::string& section, const std::string& key) {
   const Json* object = section.empty() ? &config : find_value(config, section);
   if (object == nullptr || !object->is_object()) return nullptr;
-  const auto known = known_keys().accelerate_sections.find(section);
+  const Section& known = known_keys().accelerate_sections.at(section);
   const Json* found = nullptr;
   for (const auto& [name, value] : object->items()) {
-    const bool same =
-        known == known_keys().accelerate_sections.end() ? name == key : known->second.whole_name(name) == key;
-    if (same) found = &value;
+    if (known.whole_name(name) == key) found = &value;
   }
   return found;
 }

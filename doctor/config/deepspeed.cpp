@@ -33,7 +33,7 @@ Offload offload_at(const Json& config, const std::string& path, std::string_view
   const std::string device = text_at(config, path + ".device");
   if (!device.empty()) offload.device = device;
   const Json* pinned = find_value(config, path + ".pin_memory");
-  offload.pinned = pinned != nullptr ? is_true(pinned) : offload.on() && pins_by_default(release);
+  offload.pinned = pinned != nullptr ? is_true(pinned) : pins_by_default(release);
   if (const std::optional<double> ratio = number(find_value(config, path + ".ratio"))) offload.ratio = *ratio;
   offload.path = text_at(config, path + ".nvme_path");
   // What DeepSpeed takes where the config does not say.

@@ -176,11 +176,6 @@ std::string text_at(const Json& object, std::string_view path) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() <= kMaxShown) return text;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "doctor/text.h"
+
 namespace devsan::doctor {
 
 using Json = nlohmann::ordered_json;
@@ -37,9 +39,6 @@ const Json* find_value(const Json& object, std::string_view path);
 
 // The text at such a path; empty where there is none, or another value.
 std::string text_at(const Json& object, std::string_view path);
-
-// Config files write "CPU" and "cpu" alike.
-std::string lower(std::string text);
 
 // A value as it may be shown: short, and on one line.
 std::string shown(const Json& value);

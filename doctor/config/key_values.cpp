@@ -60,6 +60,24 @@ std::vector<std::string> words_of(const KeyInfo& info) {
   return words;
 }
 
+// "true or false", "one of A and B"
+std::string wanted(const KeyInfo& info) {
+  static const std::map<std::string, std::string> names = {
+      {"bool", "true or false"}, {"truth", "true or false"},  {"int", "a whole number"},
+      {"float", "a number"},     {"str", "a text in quotes"}, {"section", "an object of keys and values"}};
+  if (info.type != "enum") {
+    const bool quotes = info.reading == Reading::plain && info.type != "str";
+    return names.at(info.type) + (quotes ? " without quotes" : "");
+  }
+  std::vector<std::string> words;
+  const bool named = !words_of(info).empty();
+  for (const Json& value : info.values) {
+    // A name says more than the number that stands for it.
+    if (!named || value.is_string()) words.push_back(shown(value));
+  }
+  return "one of " + listed(words);
+}
+
 }  // namespace
 
 std::string python_text(const Json& value) {
@@ -79,23 +97,6 @@ bool fits(const KeyInfo& info, const Json& value) {
   if (info.type == "section") return value.is_object();
   if (info.type == "enum") return fits_enum(info, value);
   return true;
-}
-
-std::string wanted(const KeyInfo& info) {
-  static const std::map<std::string, std::string> names = {
-      {"bool", "true or false"}, {"truth", "true or false"},  {"int", "a whole number"},
-      {"float", "a number"},     {"str", "a text in quotes"}, {"section", "an object of keys and values"}};
-  if (info.type != "enum") {
-    const bool quotes = info.reading == Reading::plain && info.type != "str";
-    return names.at(info.type) + (quotes ? " without quotes" : "");
-  }
-  std::vector<std::string> words;
-  const bool named = !words_of(info).empty();
-  for (const Json& value : info.values) {
-    // A name says more than the number that stands for it.
-    if (!named || value.is_string()) words.push_back(shown(value));
-  }
-  return "one of " + listed(words);
 }
 
 std::string broken_bound(const KeyInfo& info, const Json& value) {

@@ -12,9 +12,6 @@ std::string python_text(const Json& value);
 
 bool fits(const KeyInfo& info, const Json& value);
 
-// "true or false", "one of A and B"
-std::string wanted(const KeyInfo& info);
-
 // "at least 1", where the value is outside of its bounds; else empty.
 std::string broken_bound(const KeyInfo& info, const Json& value);
 

@@ -20,7 +20,7 @@ enum class Reading {
 };
 
 // A key counts only where another one of its section has one of these values, or none of them.
-struct Condition {
+struct KeyCondition {
   std::string key;
   std::vector<std::string> values;
   bool negated = false;
@@ -40,7 +40,7 @@ struct KeyInfo {
   bool optional = false;  // null is a value
   bool deprecated = false;
   std::string replacement;  // of a deprecated key
-  std::optional<Condition> when;
+  std::optional<KeyCondition> when;
 };
 
 struct Section {

@@ -157,7 +157,9 @@ Machine read_machine(const fs::path& root) {
   read_memory(root, machine);
   const std::string limits = text_of(root / "proc/self/limits");
   machine.locked_memory = limit_after(limits, "Max locked memory");
-  machine.locks_without_limit = has_capability(text_of(root / "proc/self/status"), CAP_IPC_LOCK);
+  if (machine.locked_memory && has_capability(text_of(root / "proc/self/status"), CAP_IPC_LOCK)) {
+    machine.locked_memory->unlimited = true;
+  }
   machine.open_files = limit_after(limits, "Max open files");
   struct statvfs shared {};
   if (statvfs((root / "dev/shm").c_str(), &shared) == 0) {

@@ -26,7 +26,6 @@ struct Machine {
   int group_version = 0;
 
   std::optional<Limit> locked_memory;  // bytes
-  bool locks_without_limit = false;    // whatever the limit says (CAP_IPC_LOCK)
   std::optional<Limit> open_files;
   std::optional<std::uint64_t> shared_memory;  // size of /dev/shm in bytes
 

@@ -236,6 +236,9 @@ TEST_CASE("where a config does not say whether to pin, it is what the installed 
   CHECK(worst(check_deepspeed_offload, facts) == Level::ok);
   facts.packages.add("deepspeed", {release, {}});
   CHECK(worst(check_deepspeed_offload, facts) == expected);
+  facts.deepspeed = with_deepspeed(R"({"zero_optimization": {"stage": 2, "cpu_offload": true}})").deepspeed;
+  CHECK(says(run_check(check_deepspeed_offload, facts), Level::warning, "pins its memory") ==
+        (expected == Level::warning));
 }
 
 TEST_CASE("an optimizer that ZeRO is not tested with must be allowed") {
