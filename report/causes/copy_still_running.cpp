@@ -8,8 +8,8 @@
 #include "report/causes/traffic_causes.h"
 #include "report/model/call_text.h"
 #include "report/model/frames.h"
-#include "report/model/written_text.h"
 #include "report/wording/traffic_text.h"
+#include "trace/code_paths.h"
 #include "trace/words.h"
 
 namespace devsan::report::traffic_causes {
@@ -20,7 +20,7 @@ bool is_about_streams(trace::RaceKind race) {
 }
 
 bool is_of_program(const Frame& place) {
-  const bool has_text = !place.file.starts_with('<') || is_written_text(place.file);
+  const bool has_text = !place.file.starts_with('<') || trace::is_written_text(place.file);
   return place.line > 0 && !place.torch && !place.library && has_text;
 }
 

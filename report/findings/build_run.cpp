@@ -11,6 +11,7 @@
 #include "report/findings/collective_logs.h"
 #include "report/findings/process_index.h"
 #include "report/model/frames.h"
+#include "trace/code_paths.h"
 
 namespace devsan::report {
 namespace {
@@ -31,7 +32,7 @@ Thread thread_of(const trace::TraceFile& trace, const trace::ThreadTail& tail) {
   const auto own = std::ranges::find_if(tail.last, [&](const trace::RingEntry& entry) {
     const auto site = trace.site(entry.site);
     const std::string_view file = site ? trace.string(site->user.file) : std::string_view();
-    return !file.empty() && !is_library_path(file);
+    return !file.empty() && !trace::is_library_path(file);
   });
   if (own != tail.last.end()) thread.last_own = user_frame_of(trace, own->site);
   return thread;

@@ -1,10 +1,9 @@
 #include "report/model/frames.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "report/model/statement_lines.h"
-#include "report/model/written_text.h"
+#include "trace/code_paths.h"
 
 namespace devsan::report {
 namespace {
@@ -34,7 +33,7 @@ Frame frame_of(const trace::TraceFile& trace, const trace::Position& position) {
     frame.column = position.column;
     frame.end_column = position.end_column;
   }
-  frame.library = is_library_path(frame.file);
+  frame.library = trace::is_library_path(frame.file);
   return frame;
 }
 
@@ -72,15 +71,6 @@ std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trac
     frame.library = (record.flags & (trace::kLibraryFrame | trace::kTorchFrame)) != 0;
   }
   return frames;
-}
-
-bool is_library_path(std::string_view path) {
-  if (path.starts_with('<')) return !is_written_text(path);
-  if (path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos) return true;
-  const auto lib = path.rfind("/lib/python");
-  if (lib == path.npos) return false;
-  const auto version = path.substr(lib + std::string_view("/lib/python").size());
-  return !version.empty() && std::isdigit(static_cast<unsigned char>(version.front())) != 0;
 }
 
 std::string_view base_name(std::string_view path) {

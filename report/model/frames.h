@@ -20,8 +20,6 @@ std::vector<Frame> call_frames_of(const trace::TraceFile& trace, trace::LineageI
 std::optional<Frame> innermost_frame_of(const trace::TraceFile& trace, trace::SiteId site);
 std::vector<Frame> frames_of(const trace::TraceFile& trace, std::span<const trace::FrameRecord> records);
 
-// Installed code: under site-packages or dist-packages, in the standard library, or frozen into the interpreter.
-bool is_library_path(std::string_view path);
 // "/a/b.py" -> "b.py"
 std::string_view base_name(std::string_view path);
 // "stage3.py:2117"

@@ -1,5 +1,7 @@
 #include "hooks/inprocess/source/traceback_text.h"
 
+#include "trace/code_paths.h"
+
 namespace devsan::hooks {
 
 namespace {
@@ -12,13 +14,6 @@ std::string_view take_line(std::string_view& text) noexcept {
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end == text.npos ? text.size() : end + 1);
   return line;
-}
-
-bool is_installed(std::string_view file) noexcept {
-  for (const std::string_view part : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
-    if (file.find(part) != file.npos) return true;
-  }
-  return file.starts_with('<');
 }
 
 // `  File "/srv/train.py", line 26, in __getitem__`
@@ -71,7 +66,7 @@ std::optional<TracebackText> traceback_in(std::string_view text) noexcept {
     } else if (line.starts_with(kFile)) {
       TracebackText frame;
       if (!read_frame(line, frame)) continue;
-      const bool program = !is_installed(frame.file);
+      const bool program = !trace::is_library_path(frame.file);
       if (own && !program) continue;
       own = own || program;
       found.file = frame.file;

@@ -24,6 +24,16 @@ TEST_CASE("Of a worker's traceback the exception and the innermost line of the p
   CHECK(found->function == "__getitem__");
 }
 
+TEST_CASE("What a person typed at a prompt is a line of the program") {
+  const auto found = traceback_in(
+      "Caught it.\nOriginal Traceback (most recent call last):\n"
+      "  File \"<stdin>\", line 3, in __getitem__\n"
+      "  File \"/usr/lib/python3.11/random.py\", line 5, in choice\n"
+      "IndexError: empty\n");
+  REQUIRE(found);
+  CHECK(found->file == "<stdin>");
+}
+
 TEST_CASE("An exception that came of another is the one that is told") {
   const auto found = traceback_in(
       "\n\n-- Process 0 terminated with the following error:\n"
