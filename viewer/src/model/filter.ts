@@ -60,6 +60,11 @@ export function filtered(entries: Entry[], filter: Filter): Entry[] {
   );
 }
 
+// What the choice "notes" shows; what is suppressed has a choice of its own.
+export function countNotes(entries: Entry[]): number {
+  return entries.filter((entry) => entry.finding.severity === "note" && !entry.suppressed).length;
+}
+
 export function countBy<T>(items: T[], keys: (item: T) => Iterable<string>): [string, number][] {
   const counts = new Map<string, number>();
   for (const item of items) for (const key of keys(item)) counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { counted, shortPath } from "../model/format";
-import { countBy, type Entry } from "../model/filter";
+import { countBy, countNotes, type Entry } from "../model/filter";
 import { NO_FILTER, type Filter } from "../model/route";
 
 const MOST_FILES = 200;
@@ -46,7 +46,7 @@ function Tick({ label, on, change }: { label: string; on: boolean; change: (on: 
 export function Filters({ entries, shown, filter, change }: Properties) {
   const kinds = useMemo(() => countBy(entries, (entry) => [entry.finding.kind]), [entries]);
   const files = useMemo(() => countBy(entries, (entry) => entry.files).slice(0, MOST_FILES), [entries]);
-  const notes = entries.filter((entry) => entry.finding.severity === "note" && !entry.suppressed).length;
+  const notes = countNotes(entries);
   const suppressed = entries.filter((entry) => entry.suppressed).length;
   const set = (part: Partial<Filter>) => change({ ...filter, ...part });
   return (

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { placeText, ranksText } from "../model/format";
-import type { Entry } from "../model/filter";
+import { counted, placeText, ranksText } from "../model/format";
+import { countNotes, type Entry } from "../model/filter";
 import type { First } from "../model/first";
 import type { Beside, Report } from "../model/report";
 import type { Filter } from "../model/route";
@@ -48,8 +48,8 @@ function usePrinting(): boolean {
 function textOfNone(entries: Entry[], filter: Filter): string {
   const narrowed = filter.text !== "" || filter.kind !== "" || filter.rank !== "" || filter.file !== "";
   if (narrowed) return "No finding matches the filter.";
-  const notes = entries.filter(({ finding }) => finding.severity === "note").length;
-  const left = notes > 0 && !filter.notes ? ` ${notes === 1 ? "1 note is" : `${notes} notes are`} not shown.` : "";
+  const notes = countNotes(entries);
+  const left = notes > 0 && !filter.notes ? ` ${counted(notes, "note")} ${notes === 1 ? "is" : "are"} not shown.` : "";
   return `No error and no warning.${left}`;
 }
 
