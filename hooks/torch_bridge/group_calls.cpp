@@ -136,8 +136,11 @@ GroupCall::GroupCall(const GroupOperator& name, const SchemaOperator& op, const 
     if (site.id == trace::SiteId::none) site = place(state_);
     if (attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend(state_, op.id, arguments_, caller());
-    // The making of a barrier's tensor is a part of it.
-    if (!sizes.makes_tensor) state_.outer.frame_word = &no_frame;
+    if (sizes.makes_tensor) {
+      is_dispatched_ = true;  // as a part of this call, like the making of its tensor
+    } else {
+      state_.outer.frame_word = &no_frame;
+    }
   }
   state_.group_call = this;
   collective_.begin(state_, group, op, sizes, peer, site);
