@@ -22,6 +22,8 @@ namespace devsan::hooks {
 
 // bool c10d::Work::isCompleted(), of the base class: whether torch has called finish().
 bool work_is_finished(void* work) __asm__("_ZN4c10d4Work11isCompletedEv") DEVSAN_TORCH_FUNCTION;
+// bool c10d::Work::isSuccess() const, of the base class: whether it holds no exception.
+bool work_holds_no_exception(const void* work) __asm__("_ZNK4c10d4Work9isSuccessEv") DEVSAN_TORCH_FUNCTION;
 // void c10d::Work::finish(std::exception_ptr)
 void finish_work(void* work, void* exception) __asm__("_ZN4c10d4Work6finishENSt15__exception_ptr13exception_ptrE")
     DEVSAN_TORCH_FUNCTION;
@@ -217,9 +219,9 @@ void EnteredCollective::returned(const void* work) noexcept {
   collective_log.ends_with_work(work, collective_);
   const bool told = event != nullptr || (!on_real_device_ && tells_end_ && work_is_finished != nullptr);
   trace::issued(collective_, captured ? trace::kCaptured : told ? 0 : trace::kEndNotTold);
-  // It may have ended before anybody knew its address.
+  // It may have ended before anybody knew its address: where a rank is gone, Gloo fails at once on its own thread.
   if (!on_real_device_ && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
-    CollectiveLog::ended(collective_, false);
+    CollectiveLog::ended(collective_, work_holds_no_exception != nullptr && !work_holds_no_exception(work));
   }
 }
 

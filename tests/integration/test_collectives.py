@@ -158,6 +158,14 @@ def test_the_rank_that_raised_failed_first_and_the_others_waited_for_it(run_job,
     assert not job.of_kind("collective-hang") and not job.of_kind("collective-mismatch")
 
 
+def test_a_collective_that_fails_before_its_call_returns_has_failed(run_job):
+    job = run_job("left", "cpu")
+    for rank in (0, 1):
+        mine = [c for c in job.ranks()[rank]["collectives"]["last"] if (c["where"] or {}).get("line") == line_of("AGAIN")]
+        assert len(mine) > 10
+        assert {c["state"] for c in mine} == {"failed"}
+
+
 @DEVICES
 def test_the_rank_that_was_killed_failed_first_and_the_others_waited_for_it(run_job, device):
     job = run_job("killed", device)

@@ -3,6 +3,7 @@
 Collectives are given 8 seconds, so that ranks which wait in vain fail then.
 """
 
+import contextlib
 import datetime
 import os
 import signal
@@ -38,6 +39,16 @@ def abort():
     dist.all_reduce(values)  # ABORT
 
 
+def leave():
+    os._exit(0)
+
+
+def try_again_and_again():
+    for _ in range(50):
+        with contextlib.suppress(RuntimeError):
+            dist.all_reduce(values)  # AGAIN
+
+
 def fail():
     raise ValueError("no more data")  # RAISE
 
@@ -48,6 +59,8 @@ def run():
         return forget()
     if rank == CULPRIT and CASE == "raised":
         return fail()
+    if CASE == "left":
+        return leave() if rank == CULPRIT else try_again_and_again()
     if rank == CULPRIT and CASE == "aborted":
         return abort()
     if rank == 0 and CASE == "aborted":
