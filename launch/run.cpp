@@ -128,8 +128,9 @@ void tell_end_of(std::uint32_t pid, const trace::ToldEnd& end, const std::vector
 void tell_ends(const Ending& ending, Traced& traced, const std::vector<fs::path>& made) {
   const auto command = static_cast<std::uint32_t>(ending.pid);
   const std::set<std::uint32_t> killed = traced.kernel_log.killed_for_memory();
-  for (const std::uint32_t pid : killed) tell_end_of(pid, {1, SIGKILL, 0, trace::kNamedByKernel}, made);
-  trace::ToldEnd end{1, ending.wait_status, 0, 0};
+  for (const std::uint32_t pid : killed)
+    tell_end_of(pid, {trace::kToldByWaiter, SIGKILL, 0, trace::kNamedByKernel}, made);
+  trace::ToldEnd end{trace::kToldByWaiter, ending.wait_status, 0, 0};
   const std::optional<std::uint64_t> now = traced.oom_kills ? oom_kills() : std::nullopt;
   if (now && *now >= *traced.oom_kills) {
     end.oom_evidence |= trace::kKillsCounted;

@@ -37,6 +37,7 @@ void mark(CloseMark mark) noexcept {
 
 [[noreturn]] void leave(RealSymbol& function, int status) noexcept {
   status = status_at_end(status);
+  recorder().note_exit_status(status);
   mark(CloseMark::quick_exited);
   if (auto* real = function.as<void(int)>()) real(status);
   for (;;) syscall(SYS_exit_group, status);

@@ -272,6 +272,8 @@ class Start {
     if (directory.truncated()) {
       errno = ENAMETOOLONG;
     } else if (g_recorder.open(settings) == trace::OpenResult::opened) {
+      // exit() hands the status to nobody else. After fork the child has this, too, and a trace of its own or none.
+      on_exit([](int status, void*) { g_recorder.note_exit_status(status); }, nullptr);
       write_run_info(&g_recorder, parent_path(torch_.library.c_str(), 2).c_str(), interpreter_.version);
       return true;
     } else {

@@ -58,9 +58,16 @@ enum OomEvidence : std::uint32_t {
   kNamedByKernel = 2,  // the kernel's log says that it killed this very process for memory
 };
 
-// What somebody who waited for a process was told about its end.
+// Who has told how a process ended.
+enum EndToldBy : std::uint32_t {
+  kToldByNobody = 0,
+  kToldByWaiter = 1,  // who waited for it, such as the launcher
+  kToldByItself = 2,  // its call of exit() or _exit(); a signal may have come between that and its end
+};
+
+// How a process ended.
 struct ToldEnd {
-  std::uint32_t known;         // 1; 0: nobody has told
+  std::uint32_t told_by;       // EndToldBy
   std::int32_t status;         // as waitpid gives it
   std::uint32_t oom_kills;     // processes of its control group that the kernel killed for memory while it ran
   std::uint32_t oom_evidence;  // OomEvidence
@@ -100,8 +107,8 @@ struct FileHeader {
   std::uint32_t events_lost;
   std::uint64_t events_used;
   std::array<StringId, kMaxDevices> device_names;  // by DeviceSlot: "cuda:0"
-  ToldEnd told_end;                                // by the launcher that waited for the process
-  std::array<char, 64> run;                        // which run the process belongs to, zero-padded; empty: not known
+  ToldEnd told_end;
+  std::array<char, 64> run;        // which run the process belongs to, zero-padded; empty: not known
   std::uint64_t rendezvous;        // digest of what the launcher gave all processes of a distributed run; 0 without one
   std::int64_t end_time_ns;        // CLOCK_REALTIME, stored before the close mark; 0: not known
   std::uint32_t facts_lost;        // records Facts and SourceFile that found no room: they leave some to what follows

@@ -208,6 +208,14 @@ bool Recorder::reopen_in_child() noexcept {
   return active();
 }
 
+void Recorder::note_exit_status(int status) noexcept {
+  std::byte* const base = writable_by_owner();
+  if (base == nullptr) return;
+  ToldEnd& end = reinterpret_cast<FileHeader*>(base)->told_end;
+  atom(end.status).store((status & 0xFF) << 8, std::memory_order_relaxed);
+  atom(end.told_by).store(kToldByItself, std::memory_order_release);
+}
+
 void Recorder::close(CloseMark mark) noexcept {
   std::byte* const base = writable_by_owner();
   if (base == nullptr) return;

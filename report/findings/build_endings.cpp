@@ -108,7 +108,7 @@ void ChildEnds::tell(std::vector<Process>& processes) const {
       if (found == nullptr || process.start_ns > found->start_ns) found = &process;
     }
     if (found == nullptr) continue;
-    if (!found->ending) found->ending = ending_of(end.status);
+    if (!found->ending || found->ending->said_by_itself) found->ending = ending_of(end.status);
     if (found->ended_ns == 0) found->ended_ns = end.time_ns;
   }
   // One control group for the whole run: what the launcher counted is about all of its processes.
@@ -124,8 +124,10 @@ void ChildEnds::tell(std::vector<Process>& processes) const {
 void add_ending(const trace::TraceFile& trace, Process& process) {
   const trace::ToldEnd& told = trace.header().told_end;
   process.ended = trace::has_ended(trace.header());
-  if (told.known != 1) return;
+  const bool by_itself = told.told_by == trace::kToldByItself && trace.header().close_mark != trace::CloseMark::open;
+  if (told.told_by != trace::kToldByWaiter && !by_itself) return;
   process.ending = ending_of(told.status);
+  process.ending->said_by_itself = by_itself;
   if ((told.oom_evidence & trace::kKillsCounted) != 0) process.ending->oom_kills = told.oom_kills;
   process.ending->named_by_kernel = (told.oom_evidence & trace::kNamedByKernel) != 0;
 }

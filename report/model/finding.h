@@ -177,6 +177,7 @@ struct Ending {
   std::optional<int> status;
   std::optional<std::uint32_t> oom_kills;  // by the kernel, in the run's control group; none: not counted
   bool named_by_kernel = false;            // its log says that it killed this process for memory
+  bool said_by_itself = false;             // the status is the one that it gave to exit(); nobody waited for it
   std::string hint{};                      // what would keep the process from ending so; empty where nothing is known
 };
 

@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 from harness import Runner, view
 
 # Rank 1 fails in the way that the argument names, and the other rank waits for it.
@@ -15,6 +17,8 @@ for turn in range(5):
         dist.destroy_process_group()  # Gloo's threads may abort a process that ends with them
         if how == "raises":
             raise ValueError("no more data")
+        if how == "leaves now":
+            os._exit(1)
         sys.exit("the config has no learning rate")
     dist.all_reduce(values)
 dist.destroy_process_group()
@@ -56,8 +60,10 @@ def test_a_rank_that_the_launcher_ended_is_no_finding_by_devsan_run_and_by_logs_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_rank_that_left_is_told_with_its_last_operator(devsan, python, tmp_path):
-    run = Job(devsan, python, tmp_path, "leaves", False)
+@pytest.mark.parametrize("how", ["leaves", "leaves now"])
+@pytest.mark.parametrize("by_logs_specs", [False, True], ids=["run", "logs-specs"])
+def test_a_rank_that_left_is_told_with_its_last_operator(devsan, python, tmp_path, by_logs_specs, how):
+    run = Job(devsan, python, tmp_path, how, by_logs_specs)
     first = run.report["run"]["first_failure"]
     assert (first["rank"], first["what"]) == (1, "left with status 1")
     line = PROGRAM.splitlines().index("    dist.all_reduce(values)") + 1

@@ -257,16 +257,31 @@ TEST_CASE("who waited for a process can tell its end to its trace, and to no oth
   const TemporaryDirectory directory;
   const auto recorder = open_recorder(directory.path());
   const auto pid = static_cast<std::uint32_t>(getpid());
-  CHECK(read_trace(*recorder).header().told_end.known == 0);
-  CHECK(!tell_end(recorder->path(), pid + 1, {1, SIGKILL, 0, 0}));
-  CHECK(read_trace(*recorder).header().told_end.known == 0);
-  CHECK(tell_end(recorder->path(), pid, {1, SIGKILL, 2, 1}));
+  CHECK(read_trace(*recorder).header().told_end.told_by == kToldByNobody);
+  CHECK(!tell_end(recorder->path(), pid + 1, {kToldByWaiter, SIGKILL, 0, 0}));
+  CHECK(read_trace(*recorder).header().told_end.told_by == kToldByNobody);
+  CHECK(tell_end(recorder->path(), pid, {kToldByWaiter, SIGKILL, 2, kKillsCounted}));
   const ToldEnd told = read_trace(*recorder).header().told_end;
-  CHECK(told.known == 1);
+  CHECK(told.told_by == kToldByWaiter);
   CHECK(told.status == SIGKILL);
   CHECK(told.oom_kills == 2);
   CHECK(told.oom_evidence == kKillsCounted);
-  CHECK(!tell_end((directory.path() / "none").c_str(), pid, {1, 0, 0, 0}));
+  CHECK(!tell_end((directory.path() / "none").c_str(), pid, {kToldByWaiter, 0, 0, 0}));
+}
+
+TEST_CASE("a process tells the status of its exit, and who waited for it has the last word") {
+  const TemporaryDirectory directory;
+  const auto recorder = open_recorder(directory.path());
+  recorder->note_exit_status(0x103);
+  recorder->close(CloseMark::exited);
+  recorder->note_exit_status(0);
+  const ToldEnd own = read_trace(*recorder).header().told_end;
+  CHECK(own.told_by == kToldByItself);
+  CHECK(WEXITSTATUS(own.status) == 3);
+  CHECK(tell_end(recorder->path(), static_cast<std::uint32_t>(getpid()), {kToldByWaiter, SIGABRT, 0, 0}));
+  const ToldEnd told = read_trace(*recorder).header().told_end;
+  CHECK(told.told_by == kToldByWaiter);
+  CHECK(WTERMSIG(told.status) == SIGABRT);
 }
 
 TEST_CASE("a process that runs has not ended, and of another host's nobody knows") {
