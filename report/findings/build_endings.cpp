@@ -80,10 +80,10 @@ Finding finding_of(const Process& process, Severity severity) {
     finding.op = last.op;
     finding.thread = thread.tid;
     finding.thread_name = thread.name;
-    if (!last.at.file.empty()) {
-      finding.where = last.at;
-      finding.stack = {last.at};
-    }
+    // A line of the program is what its owner knows, even where a library's, such as an optimizer's, ran later.
+    const std::optional<Frame>& own = thread.last_own;
+    if (own || !last.at.file.empty()) finding.where = own ? *own : last.at;
+    if (!last.at.file.empty()) finding.stack = {last.at};
   }
   finding.id = identity_of(finding);
   return finding;

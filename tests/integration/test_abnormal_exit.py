@@ -46,6 +46,15 @@ def test_a_process_that_a_signal_tore_down_is_a_finding_at_its_last_operator(run
     assert "kernel" not in run.stderr
 
 
+def test_killed_behind_an_operator_of_a_library_it_is_at_the_programs_own_last_line(run_python):
+    end = "torch.optim.SGD(model.parameters(), 0.1, foreach=False).step()\nos.kill(os.getpid(), signal.SIGKILL)"
+    run = run_python(program(end))
+    [finding] = abnormal(run)
+    assert (pathlib.Path(finding["where"]["file"]).parent, finding["where"]["line"]) == (run.out.parent, LAST_LINE)
+    [thread] = [t for t in run.report["run"]["processes"][0]["threads"] if t["last"]]
+    assert thread["last"][0]["file"].endswith("sgd.py")
+
+
 def test_killed_at_its_memory_peak_the_report_shows_the_curve(run_python, devsan):
     leak = "kept = []\nfor step in range(30):\n    kept.append(torch.ones(1 << 18)); iterate(1); time.sleep(0.021)\n"
     run = run_python(program(leak + "os.kill(os.getpid(), 9)"))
@@ -73,7 +82,9 @@ def test_the_file_alone_tells_a_kill_from_os_exit(run_python):
     [finding] = abnormal(killed)
     assert finding["severity"] == "warning" and finding["ending"]["signal"] is None
     assert finding["where"]["line"] == LAST_LINE
-    assert abnormal(run_python(program("os._exit(3)"), preload=True)) == []
+    [left] = abnormal(run_python(program("os._exit(3)"), preload=True))
+    assert (left["ending"]["signal"], left["ending"]["status"]) == (None, 3)
+    assert abnormal(run_python(program("os._exit(0)"), preload=True)) == []
 
 
 # What Gloo's threads do to a process whose interpreter frees the tensors that they hold.
