@@ -38,6 +38,13 @@ Signature signature_of(const EnteredCollective& entry) {
           sizes ? entry.other_bytes : 0};
 }
 
+// Of a rank that caught what an operator raised, and left for it, as torch.multiprocessing's workers do.
+void stand_at_refusal(FirstFailure& failure, const Finding& refused) {
+  failure.what = "was refused " + refused.op + ", then " + failure.what;
+  failure.where = refused.where;
+  failure.last_operator.reset();
+}
+
 // The hang that a rank failed in: it waited for others in vain.
 const Finding* hang_of(int rank, const RankTrouble& trouble, const std::vector<Finding>& findings) {
   if (!trouble.from_collective) return nullptr;
@@ -245,7 +252,10 @@ std::optional<FirstFailure> first_failure_of(const std::vector<Process>& process
     if (finding.collective) return trouble.from_collective;
     return std::ranges::find(finding.ranks, rank) != finding.ranks.end();
   };
-  if (const auto found = std::ranges::find_if(findings, about); found != findings.end()) failure.finding = found->id;
+  const auto found = std::ranges::find_if(findings, about);
+  if (found == findings.end()) return failure;
+  failure.finding = found->id;
+  if (trouble.left && found->raised && found->step == trouble.step) stand_at_refusal(failure, *found);
   return failure;
 }
 

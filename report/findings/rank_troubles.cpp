@@ -83,6 +83,7 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
   }
   if (process.ending && process.ending->status.value_or(0) != 0) {
     trouble.time_ns = process.ended_ns;
+    trouble.left = true;
     trouble.what = "left with status " + std::to_string(*process.ending->status);
     trouble.from_collective = last_collective_failed(log);
     return trouble;

@@ -21,8 +21,9 @@ struct RankTrouble {
   bool from_collective = false;        // a collective failed, or waited in vain: what another rank did may be behind it
   bool lost_peer = false;              // the same, and it says that another rank had gone before
   bool from_outside = false;           // somebody ended the process, as launchers do once another rank has failed
-  bool raised = false;
-  bool end_unknown = false;  // nobody was told how it ended
+  bool raised = false;                 // an exception that nothing caught
+  bool left = false;                   // with a status that says it failed
+  bool end_unknown = false;            // nobody was told how it ended
 };
 
 // Which of the processes had been ended for the failure of another rank: `ended_after`. To be called when all processes

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from harness import Runner, view
+from harness import Runner, need_simulated_devices, view
 
 # Rank 1 fails in the way that the argument names, and the other rank waits for it.
 PROGRAM = """
@@ -69,3 +69,36 @@ def test_a_rank_that_left_is_told_with_its_last_operator(devsan, python, tmp_pat
     line = PROGRAM.splitlines().index("    dist.all_reduce(values)") + 1
     assert first["last_operator"]["line"] == line
     assert f"it left with status 1; its last operator was at program.py:{line}" in " ".join(run.shown.split())
+
+
+# A worker catches what its function raises, hands it to its parent, and leaves with status 1.
+SPAWNS = """
+import torch, torch.distributed as dist, torch.multiprocessing
+def work(rank, store):
+    dist.init_process_group("nccl", init_method=store, rank=rank, world_size=2)
+    torch.cuda.set_device(rank)
+    values, weights = torch.ones(4, device="cuda"), torch.ones(4, device="cuda" if rank == 0 else "cpu")
+    dist.all_reduce(values)
+    loss = values * weights
+    dist.all_reduce(loss)
+    dist.barrier()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    import tempfile
+    torch.multiprocessing.spawn(work, args=("file://" + tempfile.mktemp(),), nprocs=2)
+"""
+
+
+def test_a_spawned_rank_that_left_for_a_refused_operator_is_told_with_that(devsan, python, tmp_path):
+    need_simulated_devices(python)
+    program = tmp_path / "program.py"
+    program.write_text(SPAWNS)
+    command = [devsan, "run", "--sim", "2", "--out", tmp_path / "out", "--", python, program]
+    env = Runner(devsan, python, tmp_path).environment({"OMP_NUM_THREADS": "1"})
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+    first = view(devsan, tmp_path / "out")["run"]["first_failure"]
+    assert (first["rank"], first["what"]) == (1, "was refused aten::mul.Tensor, then left with status 1"), done.stderr
+    line = SPAWNS.splitlines().index("    loss = values * weights") + 1
+    assert first["where"]["line"] == line and "last_operator" not in first
+    told = f"rank 1 failed first, in step 0: it was refused aten::mul.Tensor, then left with status 1, at program.py:{line}"
+    assert told in " ".join(done.stderr.split())
