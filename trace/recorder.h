@@ -59,8 +59,8 @@ class Recorder {
   // process stays inactive for good and `gave_up()` is true.
   bool reopen_in_child() noexcept;
 
-  // Stores the status that the process gives to exit() or _exit(), before it closes the trace. Who waits for the process
-  // knows better, and writes over it.
+  // Stores the status that the process gives to exit() or _exit(), before it closes the trace. Who waits for the
+  // process knows better, and writes over it.
   void note_exit_status(int status) noexcept;
 
   // Stores how the process ends; the first word stands. The mapping stays, so that threads still running do no harm.

@@ -172,7 +172,10 @@ void EnteredCollective::begin(ThreadState& state, const void* group, const Schem
                                                      : trace::Phase::other;
   collective_ = collective_log.enter(facts, op.point_to_point ? trace::kPointToPoint : 0);
   on_real_device_ = is_cuda(sizes.device) && !devices_are_simulated();
-  tells_end_ = turn.tells_end || devices_are_simulated();
+  if (on_real_device_) collective_log.begins_to_record_events();
+  // Of what is point-to-point, Gloo learns the end only from a thread that waits for it.
+  tells_end_ = (turn.tells_end || devices_are_simulated()) && !op.point_to_point;
+  returns_at_end_ = !on_real_device_ || op.barrier;
   event_count_ = 0;
   around_ = std::exchange(state.collective, this);
   recorded_ = true;
@@ -184,26 +187,27 @@ void EnteredCollective::records_event(const void* event, std::int64_t stream) no
     std::copy(streams_ + 1, streams_ + kEvents, streams_);
     --event_count_;
   }
+  if (on_real_device_) collective_log.event_is_recorded(event);
   events_[event_count_] = event;
   streams_[event_count_++] = stream;
 }
 
 // On the stream of its work torch records an event before the work where it measures times, one after it, and then that
-// of the future of its results, which nobody asks for.
+// of the future of its results, which nobody asks for. A part of what is coalesced has the last one alone.
 const void* EnteredCollective::end_event() const noexcept {
-  const void* found = nullptr;
   std::size_t seen = 0;
-  for (std::size_t back = event_count_; back > 0 && seen < 2; --back) {
+  for (std::size_t back = event_count_; back > 0; --back) {
     if (streams_[back - 1] != streams_[event_count_ - 1]) continue;
-    found = events_[back - 1];
-    ++seen;
+    if (++seen == 2) return events_[back - 1];
   }
-  return found;
+  return nullptr;
 }
 
 bool EnteredCollective::leave() noexcept {
-  if (recorded_) thread_state().collective = around_;
-  return recorded_;
+  if (!recorded_) return false;
+  thread_state().collective = around_;
+  if (on_real_device_) collective_log.has_recorded_events();
+  return true;
 }
 
 void EnteredCollective::failed() noexcept {
@@ -211,16 +215,17 @@ void EnteredCollective::failed() noexcept {
 }
 
 void EnteredCollective::returned(const void* work) noexcept {
-  if (!leave()) return;
-  if (work == nullptr) return CollectiveLog::ended(collective_, false);
+  if (!recorded_) return;
   const bool captured = on_real_device_ && runtime.host->device_calls->captures();
   const void* const event = on_real_device_ && !captured ? end_event() : nullptr;
   if (event != nullptr) collective_log.ends_with_event(event, collective_);
-  collective_log.ends_with_work(work, collective_);
+  leave();
+  if (work == nullptr && returns_at_end_ && !captured) return CollectiveLog::ended(collective_, false);
+  if (work != nullptr) collective_log.ends_with_work(work, collective_);
   const bool told = event != nullptr || (!on_real_device_ && tells_end_ && work_is_finished != nullptr);
   trace::issued(collective_, captured ? trace::kCaptured : told ? 0 : trace::kEndNotTold);
   // It may have ended before anybody knew its address: where a rank is gone, Gloo fails at once on its own thread.
-  if (!on_real_device_ && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
+  if (!on_real_device_ && work != nullptr && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
     CollectiveLog::ended(collective_, work_holds_no_exception != nullptr && !work_holds_no_exception(work));
   }
 }

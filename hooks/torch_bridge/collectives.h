@@ -22,7 +22,8 @@ class EnteredCollective {
   // `group`: a c10d::ProcessGroup. `peer`: -1 for none. Nothing is recorded where the trace has no room.
   void begin(ThreadState& state, const void* group, const SchemaOperator& op, const CollectiveSizes& sizes, int peer,
              CallSite site) noexcept;
-  // `work`: the c10d::Work that the call returned; null where it does not come back before all is done.
+  // `work`: the c10d::Work that the call returned; null where the caller has nothing to wait for. NCCL gives none for a
+  // collective that is not asynchronous, which then is still to run on the calling thread's stream.
   void returned(const void* work) noexcept;
   void failed() noexcept;
 
@@ -37,6 +38,7 @@ class EnteredCollective {
   bool recorded_ = false;
   bool on_real_device_ = false;
   bool tells_end_ = false;
+  bool returns_at_end_ = false;  // where it gives no work
   EnteredCollective* around_ = nullptr;
   trace::CollectiveRef collective_;
   std::size_t event_count_ = 0;

@@ -101,6 +101,7 @@ bool makes_new_values(const c10::FunctionSchema& schema) noexcept {
 void note_collective(const c10::FunctionSchema& schema, SchemaOperator& op) noexcept {
   op.collective = true;
   const std::string_view name = schema.name();
+  op.barrier = name == "c10d::barrier" || name == "c10d::monitored_barrier_";
   op.point_to_point = name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
   const std::size_t count = std::min<std::size_t>(schema.arguments().size(), 127);
   for (std::size_t at = 0; at < count; ++at) {

@@ -19,6 +19,7 @@ struct SchemaOperator {
   Watch watch = Watch::none;
   bool collective = false;  // of a process group
   bool point_to_point = false;
+  bool barrier = false;       // the host waits in it
   std::int8_t group_at = -1;  // of a collective: which argument is the group,
   std::int8_t peer_at = -1;   // and which the other rank
 };

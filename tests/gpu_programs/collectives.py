@@ -22,6 +22,8 @@ dist.all_gather([more], values)
 dist.all_to_all_single(more, values)
 dist.reduce(values, dst=0)
 dist.all_reduce(values.half(), group=group)
+torch.cuda._sleep(400_000_000)  # some 200 ms, in which the host goes on
+dist.all_reduce(values)
 total = functional.all_reduce(values, "sum", dist.group.WORLD)
 dist.barrier()
 loss = (total + values + more).sum().item()

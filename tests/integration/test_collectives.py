@@ -121,6 +121,15 @@ def test_a_rank_that_never_enters_a_collective_is_named(run_job, device):
     assert not job.of_kind("collective-mismatch")
 
 
+def test_a_send_that_nobody_waits_for_is_no_wait(run_job):
+    job = run_job("sent", "cpu")
+    [hang] = job.of_kind("collective-hang")
+    assert (hang["ranks"], hang["collective"]["name"], hang["collective"]["sequence"]) == ([2], "all_reduce", 4)
+    assert turns(hang["collective"])[2]["state"] == "never_entered"
+    [send] = [c for c in job.ranks()[2]["collectives"]["last"] if c["name"] == "send"]
+    assert not send["end_told"] and send["where"]["line"] == line_of("SEND")
+
+
 @DEVICES
 def test_another_collective_than_the_others_is_a_mismatch(run_job, device):
     job = run_job("order", device)

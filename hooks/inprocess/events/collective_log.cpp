@@ -87,7 +87,14 @@ void CollectiveLog::work_ended(const void* work, bool failed) noexcept {
   ended(works_.find(work), failed);
 }
 
+void CollectiveLog::ends_with_event(const void* event, trace::CollectiveRef collective) noexcept {
+  events_.put(event, collective);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (early_ends_.has(event)) ended(collective, false);
+}
+
 void CollectiveLog::event_completed(const void* event) noexcept {
+  early_ends_.note(event);
   ended(events_.find(event), false);
 }
 
@@ -137,6 +144,7 @@ void CollectiveLog::reset_after_fork() noexcept {
   if (ring_.exchange(nullptr, std::memory_order_acq_rel) == nullptr) return;
   works_.clear();
   events_.clear();
+  early_ends_.clear();
 }
 
 }  // namespace devsan::hooks

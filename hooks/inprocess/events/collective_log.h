@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "hooks/inprocess/events/early_ends.h"
 #include "trace/collective_ring.h"
 #include "trace/recorder.h"
 
@@ -42,7 +43,12 @@ class CollectiveLog {
 
   // `work`: the address of the c10d::Work that the call returned. `event`: one that the device's work ends by.
   void ends_with_work(const void* work, trace::CollectiveRef collective) noexcept { works_.put(work, collective); }
-  void ends_with_event(const void* event, trace::CollectiveRef collective) noexcept { events_.put(event, collective); }
+  void ends_with_event(const void* event, trace::CollectiveRef collective) noexcept;
+
+  // Around a call that records events on a device, and for each of these.
+  void begins_to_record_events() noexcept { early_ends_.begin(); }
+  void event_is_recorded(const void* event) noexcept { early_ends_.forget(event); }
+  void has_recorded_events() noexcept { early_ends_.end(); }
 
   // The clock is read for the first end alone, which counts.
   static void ended(trace::CollectiveRef collective, bool failed) noexcept;
@@ -72,6 +78,7 @@ class CollectiveLog {
   std::atomic<trace::CollectiveRingPayload*> ring_{nullptr};
   CollectiveKeys works_;
   CollectiveKeys events_;
+  EarlyEnds early_ends_;
 };
 
 extern CollectiveLog collective_log;

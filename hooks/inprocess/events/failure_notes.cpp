@@ -30,13 +30,23 @@ std::atomic<std::int64_t> joined_ns{0};  // when the group of all ranks was made
 
 using NotePath = FixedText<4352>;
 using NoteText = FixedText<512>;
+using HostName = FixedText<65>;
 
-// "<time> <step> <1 where it comes from a collective> <text>"
+// One word.
+HostName own_host() noexcept {
+  char name[65] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return HostName("-");
+  const std::string_view text(name);
+  return HostName(text.substr(0, text.find(' ')));
+}
+
+// "<time> <step> <1 where it comes from a collective> <host> <text>"
 struct FailureNote {
   int rank = 0;
   std::int64_t time_ns = 0;
   std::uint64_t step = 0;
   bool from_collective = false;
+  HostName host;
   NoteText text;
 };
 
@@ -48,7 +58,7 @@ void leave_note(const OwnFailure& failure, int rank) noexcept {
   if (file < 0) return;
   NoteText text;
   text.append_number(static_cast<std::uint64_t>(failure.time_ns)).append(" ").append_number(failure.step);
-  text.append(failure.from_collective ? " 1 " : " 0 ").append(failure.type);
+  text.append(failure.from_collective ? " 1 " : " 0 ").append(own_host().view()).append(" ").append(failure.type);
   if (!failure.message.empty() && !failure.message_is_arguments) text.append(": ");
   text.append(failure.message.substr(0, kMostText));
   [[maybe_unused]] const ssize_t written = ::write(file, text.c_str(), text.view().size());
@@ -78,7 +88,11 @@ std::optional<FailureNote> read_note(int directory, const char* name) noexcept {
   if (!take_number(text, note.time_ns) || !take_number(text, note.step) || !take_number(text, from_collective)) {
     return std::nullopt;
   }
+  const std::size_t host_end = text.find(' ');
+  if (host_end == text.npos) return std::nullopt;
   note.from_collective = from_collective != 0;
+  note.host.append(text.substr(0, host_end));
+  text.remove_prefix(host_end + 1);
   note.text.append(text);
   return note;
 }
@@ -108,7 +122,8 @@ void say_who_was_first(const FailureNote& first, std::int64_t own_ns) noexcept {
   FixedText<1024> text("rank ");
   text.append_number(static_cast<std::uint64_t>(first.rank)).append(" failed first, in step ");
   text.append_number(first.step).append(": it raised ").append(first.text.view());
-  if (own_ns > first.time_ns) {
+  // The clocks of two hosts may be apart by more than that.
+  if (own_ns > first.time_ns && first.host.view() == own_host().view()) {
     text.append(" (").append_number(static_cast<std::uint64_t>((own_ns - first.time_ns) / kMilliseconds));
     text.append(" ms before this rank)");
   }

@@ -49,6 +49,12 @@ def try_again_and_again():
             dist.all_reduce(values)  # AGAIN
 
 
+def send_and_forget():
+    sent = dist.isend(values, 0)  # SEND
+    forget()
+    return sent
+
+
 def fail():
     raise ValueError("no more data")  # RAISE
 
@@ -57,6 +63,8 @@ def run():
     if rank == CULPRIT and CASE == "missing":
         torch.zeros(1)
         return forget()
+    if rank == CULPRIT and CASE == "sent":
+        return send_and_forget()
     if rank == CULPRIT and CASE == "raised":
         return fail()
     if CASE == "left":
