@@ -61,9 +61,12 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
   return app->get_parent() == nullptr ? front_page(*app) : CLI::Formatter::make_help(app, std::move(name), mode);
 }
 
-// CLI11 does not know what comes after the options of `run`.
+bool takes_command(const CLI::App& command) {
+  return command.get_name() == "run" || command.get_name() == "preflight";
+}
+
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
-  if (app->get_name() == "run") return "Usage: devsan run [OPTIONS] -- CMD [ARGUMENTS]...\n";
+  if (takes_command(*app)) return "Usage: devsan " + app->get_name() + " [OPTIONS] -- CMD [ARGUMENTS]...\n";
   return CLI::Formatter::make_usage(app, std::move(name));
 }
 

@@ -15,6 +15,9 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
+// Whether a command of the user's follows the options and "--", which CLI11 does not know.
+bool takes_command(const CLI::App& command);
+
 // The commands of an app that help, man page and completions show: the hidden ones are in no group.
 std::vector<const CLI::App*> shown_commands(const CLI::App& app);
 

@@ -22,7 +22,9 @@ OptionText read_option(const CLI::Option& option) {
     text.value = option.get_option_text().empty() ? option.get_type_name() : option.get_option_text();
     text.value_may_lack = option.get_items_expected_min() == 0;
   }
-  if (text.value.starts_with('[')) text.value = text.value.substr(1, text.value.size() - 2);
+  text.is_list = option.get_items_expected_max() > 1;
+  if (text.value.starts_with('[') && text.value.ends_with(']'))
+    text.value = text.value.substr(1, text.value.size() - 2);
   text.help = option.get_description();
   return text;
 }
@@ -51,7 +53,7 @@ Reference read_reference(const CLI::App& app, std::string version, ValueWords wo
   read_options(app, reference.options, none);
   for (const CLI::App* command : shown_commands(app)) {
     CommandText text{
-        command->get_name(), command->get_description(), command->get_footer(), command->get_name() == "run", {}, {}};
+        command->get_name(), command->get_description(), command->get_footer(), takes_command(*command), {}, {}};
     read_options(*command, text.options, text.positionals);
     reference.commands.push_back(std::move(text));
   }

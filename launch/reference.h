@@ -17,13 +17,14 @@ struct OptionText {
   std::string value;               // "FILE"; "" for a flag
   bool value_may_lack = false;
   std::string help;
+  bool is_list = false;  // takes several values
 };
 
 struct CommandText {
   std::string name;
   std::string help;
   std::string footer;
-  bool takes_command = false;  // `run`: what follows the options is a command of the user's
+  bool takes_command = false;  // what follows the options is a command of the user's
   std::vector<OptionText> options;
   std::vector<OptionText> positionals;
 };

@@ -49,7 +49,9 @@ std::string item(const OptionText& option) {
 std::string synopsis(const CommandText& command) {
   std::string line = ".B devsan " + command.name + "\n[" + italic("OPTIONS") + "]";
   if (command.takes_command) line += " " + bold("--") + " " + italic("CMD") + " [" + italic("ARGUMENTS") + "...]";
-  for (const OptionText& positional : command.positionals) line += " " + italic(positional.value) + "...";
+  for (const OptionText& positional : command.positionals) {
+    line += " " + italic(positional.value) + (positional.is_list ? "..." : "");
+  }
   return line + "\n";
 }
 
@@ -148,9 +150,13 @@ the second run has findings that the first has not.
 a trace could not be gathered, or not be read.
 .BR "devsan doctor" :
 an error was found.
+.BR "devsan learn" :
+no trace could be read, or no module was seen.
+.BR "devsan rules diff" :
+the files differ.
 .TP
 .B 2
-The command line or the file of suppressions is wrong. Nothing was run.
+The command line, the file of suppressions or that of rules is wrong. Nothing was run.
 .BR "devsan diff" :
 a run could not be read.
 .TP
@@ -161,6 +167,12 @@ the command exited with 0, and it had a finding that
 names; or
 .B \-\-halt
 ended it.
+.BR "devsan preflight" :
+something was found.
+.TP
+.B 69
+.BR "devsan preflight" :
+the command could not be simulated.
 .TP
 .BR 126 ", " 127
 .BR "devsan run" :

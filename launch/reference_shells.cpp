@@ -214,7 +214,8 @@ std::string zsh_case(const CommandText& command, const ValueWords& words) {
   std::string text = "    " + command.name + ")\n    _arguments -S";
   for (const OptionText& option : command.options) text += zsh_option(option, words);
   for (const OptionText& positional : command.positionals) {
-    text += " \\\n      " + zsh_quoted("*:" + positional.value + ":" + zsh_action(positional.value, words));
+    text += " \\\n      " +
+            zsh_quoted("*:" + replaced(positional.value, ":", "\\:") + ":" + zsh_action(positional.value, words));
   }
   if (command.takes_command) {
     text += " \\\n      " + zsh_quoted("(-):command: _command_names -e") + " \\\n      " +

@@ -148,6 +148,15 @@ def test_bash_completes_values_and_the_command_of_the_user(installed, line, offe
     assert complete(installed, ["devsan", *line]) == offered
 
 
+@pytest.mark.parametrize("command", ["run", "preflight"])
+def test_a_command_of_the_users_is_named_where_one_follows(devsan, installed, command):
+    shown = subprocess.run([devsan, command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert f"\nUsage: devsan {command} [OPTIONS] -- CMD [ARGUMENTS]...\n" in shown
+    page = installed["man"].read_text()
+    assert f".B devsan {command}\n[\\fIOPTIONS\\fR] \\fB\\-\\-\\fR \\fICMD\\fR" in page
+    assert "[HOST:]DIR" in page
+
+
 def test_tab_in_a_real_bash_lists_and_completes_options(installed, tmp_path):
     environment = {**os.environ, "PS1": "ready> ", "TERM": "dumb", "HISTFILE": ""}
     terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], environment, tmp_path)
