@@ -6,6 +6,8 @@
 namespace devsan::doctor {
 namespace {
 
+constexpr std::ptrdiff_t kMostLines = 20;  // of a check
+
 std::string dashed(std::string name) {
   std::ranges::replace(name, '_', '-');
   return name;
@@ -61,6 +63,27 @@ bool Diagnosis::has(Check check) const {
 
 void Diagnosis::sort() {
   std::ranges::stable_sort(lines_, {}, &Line::check);
+}
+
+void Diagnosis::shorten() {
+  std::vector<Line> kept;
+  for (auto begin = lines_.begin(); begin != lines_.end();) {
+    const auto end = std::find_if(begin, lines_.end(), [&](const Line& line) { return line.check != begin->check; });
+    const auto last = end - begin > kMostLines ? begin + kMostLines : end;
+    kept.insert(kept.end(), begin, last);
+    if (last != end) {
+      const Level worst =
+          std::max_element(last, end, [](const Line& a, const Line& b) { return a.level < b.level; })->level;
+      kept.push_back({begin->check,
+                      worst,
+                      "… and " + std::to_string(end - last) + " more lines of this kind.",
+                      {},
+                      "Mend those above first.",
+                      {}});
+    }
+    begin = end;
+  }
+  lines_ = std::move(kept);
 }
 
 }  // namespace devsan::doctor

@@ -64,6 +64,8 @@ class Diagnosis {
 
   // In the order of the list of checks; lines of one check keep theirs.
   void sort();
+  // Of sorted lines, keeps the first ones of each check and says how many more there are.
+  void shorten();
 
  private:
   std::vector<Line> lines_;

@@ -16,21 +16,34 @@ Json settings_of_accelerate(const Json& config) {
                    {"fp16", {{"enabled", precision == "fp16"}}},
                    {"bf16", {{"enabled", precision == "bf16" || precision == "fp8"}}}};
   for (const char* what : {"offload_param", "offload_optimizer"}) {
-    const std::string device = text_at(config, std::string("deepspeed_config.") + what + "_device");
+    const std::string key = std::string("deepspeed_config.") + what;
+    const std::string device = text_at(config, key + "_device");
     if (!device.empty()) settings["zero_optimization"][what]["device"] = device;
+    const std::string path = text_at(config, key + "_nvme_path");
+    if (!path.empty() && path != "none") settings["zero_optimization"][what]["nvme_path"] = path;
   }
   return settings;
 }
 
 }  // namespace
 
-std::optional<Json> Facts::deepspeed_settings() const {
-  if (deepspeed) return deepspeed->readable() ? std::optional(deepspeed->value) : std::nullopt;
+std::string DeepSpeedSettings::setting(const std::string& section, const std::string& key,
+                                       const std::string& text) const {
+  if (of_accelerate) return (section.empty() ? "zero_" : section + "_") + key + ": " + text;
+  const bool number = text.find_first_not_of("0123456789") == std::string::npos;
+  return "\"" + key + "\": " + (number ? text : "\"" + text + "\"");
+}
+
+std::optional<DeepSpeedSettings> Facts::deepspeed_settings() const {
+  if (deepspeed) {
+    return deepspeed->readable() ? std::optional(DeepSpeedSettings{deepspeed->value, deepspeed->name}) : std::nullopt;
+  }
   if (!accelerate || !accelerate->readable() || text_at(accelerate->value, "distributed_type") != "DEEPSPEED") {
     return std::nullopt;
   }
   const bool elsewhere = !text_at(accelerate->value, "deepspeed_config.deepspeed_config_file").empty();
-  return elsewhere ? std::nullopt : std::optional(settings_of_accelerate(accelerate->value));
+  if (elsewhere) return std::nullopt;
+  return DeepSpeedSettings{settings_of_accelerate(accelerate->value), accelerate->name, true};
 }
 
 std::optional<std::uint64_t> Facts::world_size() const {
@@ -86,6 +99,7 @@ Diagnosis diagnose(const Facts& facts) {
     check(facts, diagnosis);
   }
   diagnosis.sort();
+  diagnosis.shorten();
   return diagnosis;
 }
 

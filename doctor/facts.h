@@ -37,6 +37,18 @@ struct Plan {
   std::optional<std::uint64_t> gpus_per_node;
 };
 
+// What DeepSpeed is told, in the terms of its own config, and how the file says it.
+struct DeepSpeedSettings {
+  Json value;
+  std::string file;
+  bool of_accelerate = false;  // by accelerate's own keys
+
+  // "stage": 3; zero_stage: 3
+  std::string setting(const std::string& section, const std::string& key, const std::string& text) const;
+  // What switches a kind of offloading on.
+  std::string offload_key(const std::string& section) const { return of_accelerate ? section + "_device" : section; }
+};
+
 struct Facts {
   Machine machine;
   Environment environment;
@@ -55,7 +67,7 @@ struct Facts {
   // Parameters of one rank; nothing where the number of the model's is not known.
   std::optional<std::uint64_t> params_of_rank() const;
   // What DeepSpeed is told: by its config, or by what accelerate makes of its own; nothing where neither can be read.
-  std::optional<Json> deepspeed_settings() const;
+  std::optional<DeepSpeedSettings> deepspeed_settings() const;
   // Of the plan, or what the machine has, at most the world size.
   std::optional<std::uint64_t> gpus_per_node() const;
 };

@@ -111,8 +111,9 @@ std::optional<std::string> config_that_accelerate_names(const doctor::Facts& fac
 
 std::map<std::string, doctor::Folder> folders_named_by(const doctor::Facts& facts) {
   std::map<std::string, doctor::Folder> folders;
-  if (!facts.deepspeed || !facts.deepspeed->readable()) return folders;
-  const doctor::DeepSpeedView view = doctor::view_of(facts.deepspeed->value);
+  const std::optional<doctor::DeepSpeedSettings> settings = facts.deepspeed_settings();
+  if (!settings) return folders;
+  const doctor::DeepSpeedView view = doctor::view_of(settings->value);
   for (const doctor::Offload* offload : {&view.param, &view.optimizer}) {
     if (offload->on_nvme() && !offload->path.empty()) folders[offload->path] = doctor::read_folder(offload->path);
   }
@@ -124,7 +125,7 @@ std::map<std::string, doctor::Folder> folders_named_by(const doctor::Facts& fact
 doctor::Facts gather_facts(const DoctorFlags& flags) {
   doctor::Facts facts;
   facts.plan = flags.plan;
-  facts.driver = doctor::ask_driver();
+  if (flags.driver) facts.driver = doctor::ask_driver();
   facts.machine = doctor::read_machine();
   facts.environment = doctor::read_environment();
   const PathProbe probe = probe_path(flags.python);

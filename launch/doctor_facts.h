@@ -13,7 +13,8 @@ struct DoctorFlags {
   std::optional<std::string> deepspeed;   // a file
   std::optional<std::string> accelerate;  // a file
   doctor::Plan plan;
-  bool hooks = true;  // also which hooks devsan would use, which starts the Python
+  bool driver = true;  // also what the driver says of this machine's GPUs
+  bool hooks = true;   // also which hooks devsan would use, which starts the Python
 };
 
 doctor::Facts gather_facts(const DoctorFlags& flags);

@@ -32,6 +32,7 @@ std::string deepspeed_config_of(const std::vector<std::string>& command) {
 
 doctor::Diagnosis diagnose_command(const std::vector<std::string>& command, const JobShape& shape) {
   DoctorFlags flags;
+  flags.driver = false;  // the devices are simulated, as many as the job has
   flags.hooks = false;
   if (const std::optional<std::string> python = find_python(command)) flags.python = *python;
   if (const std::string config = deepspeed_config_of(command); !config.empty()) flags.deepspeed = config;

@@ -9,7 +9,6 @@ namespace devsan::rules {
 namespace {
 
 constexpr std::string_view kOff = "off";
-constexpr std::size_t kMaxSpans = 64;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
@@ -43,9 +42,14 @@ bool holds(const Spans& spans, std::optional<std::int64_t> number) {
                            }));
 }
 
+bool meet(const Spans& spans, std::int64_t first, std::int64_t last) {
+  return spans.empty() ||
+         std::ranges::any_of(spans, [&](const auto& span) { return span.first <= last && span.second >= first; });
+}
+
 std::optional<Spans> parse_spans(std::string_view text) {
   Spans spans;
-  for (std::size_t begin = 0; begin <= text.size() && spans.size() < kMaxSpans;) {
+  for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const auto span = span_in(trimmed(text.substr(begin, comma - begin)));
     if (!span) return std::nullopt;

@@ -34,7 +34,10 @@ std::string without_separators(std::string_view text);
 // Numbers from one to another, both included; no span at all stands for every number.
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 inline constexpr std::int64_t kNoEnd = INT64_MAX;
+inline constexpr std::size_t kMaxSpans = 2000;  // of a condition in a file
 bool holds(const Spans& spans, std::optional<std::int64_t> number);
+// Whether they have a number from `first` to `last`.
+bool meet(const Spans& spans, std::int64_t first, std::int64_t last);
 
 using KindMask = std::uint32_t;  // 1 << PlaceKind
 constexpr KindMask mask_of(trace::PlaceKind kind) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -19,18 +20,59 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxComplaints = 20;
 constexpr std::size_t kMaxIncludes = 32;
 
-// Where the text of a string begins: behind its quote, or its three quotes and a line's end.
-int column_of(const toml::node& node, std::string_view source, std::size_t offset) {
-  const auto begin = node.source().begin;
-  std::size_t at = 0;
-  for (toml::source_index line = 1; line < begin.line && at != source.npos; ++line) {
-    at = source.find('\n', at);
-    if (at != source.npos) ++at;
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+}
+
+// An escape in a string of TOML: its characters, and the bytes that it stands for.
+struct Escape {
+  std::size_t characters = 2;
+  std::size_t bytes = 1;
+};
+
+Escape escape_at(std::string_view text) {
+  const char kind = text.size() > 1 ? text[1] : '\0';
+  if (kind != 'u' && kind != 'U') return {};
+  const std::size_t digits = kind == 'u' ? 4 : 8;
+  const std::string hex(text.substr(2, digits));
+  const unsigned long point = std::strtoul(hex.c_str(), nullptr, 16);
+  return {2 + digits, point < 0x80 ? 1u : (point < 0x800 ? 2u : (point < 0x10000 ? 3u : 4u))};
+}
+
+// How many characters of a string in a file stand for so many bytes of what it says.
+std::size_t characters_of(std::string_view text, bool has_escapes, std::size_t bytes) {
+  std::size_t characters = 0;
+  for (std::size_t at = 0, read = 0; at < text.size() && read < bytes;) {
+    const bool escaped = has_escapes && text[at] == '\\';
+    const Escape next = escaped ? escape_at(text.substr(at)) : Escape{begins_character(text[at]) ? 1u : 0u, 1};
+    characters += next.characters;
+    read += next.bytes;
+    at += escaped ? next.characters : 1;
   }
-  const std::size_t quote = at == source.npos ? at : at + begin.column - 1;
-  const bool one_line =
-      quote < source.size() && !source.substr(quote).starts_with("\"\"\"") && !source.substr(quote).starts_with("'''");
-  return static_cast<int>(begin.column + (one_line ? 1 + offset : 0));
+  return characters;
+}
+
+// From the quote of a string on.
+std::string_view source_of(const toml::node& node, std::string_view source) {
+  const auto begin = node.source().begin;
+  for (toml::source_index line = 1; line < begin.line; ++line) {
+    const std::size_t end = source.find('\n');
+    if (end == source.npos) return {};
+    source.remove_prefix(end + 1);
+  }
+  std::size_t at = 0;
+  for (toml::source_index column = 0; at < source.size(); ++at) {
+    if (begins_character(source[at]) && ++column == begin.column) break;
+  }
+  return source.substr(at);
+}
+
+// The column of a byte of what a string says; of the string where it has three quotes and may be several lines.
+int column_of(const toml::node& node, std::string_view source, std::size_t offset) {
+  const std::string_view text = source_of(node, source);
+  const int column = static_cast<int>(node.source().begin.column);
+  if (text.empty() || text.starts_with("\"\"\"") || text.starts_with("'''")) return column;
+  return column + 1 + static_cast<int>(characters_of(text.substr(1), text[0] == '"', offset));
 }
 
 class Reader {
@@ -175,6 +217,9 @@ class Reader {
       const auto span = std::ranges::find(kSpanKeys, name, &SpanKey::name);
       if (span != kSpanKeys.end()) {
         take_spans(source, node, rule.*span->member);
+        if ((rule.*span->member).size() > kMaxSpans) {
+          complain(source, node.source(), "more than " + std::to_string(kMaxSpans) + " numbers and ranges");
+        }
       } else if (name == "name" && node.is_string()) {
         rule.name = *node.value<std::string>();
       } else if (name == "expect") {
@@ -214,6 +259,9 @@ class Reader {
     rule.line = static_cast<int>(at.source().begin.line);
     if (const auto error = parse_sentence(sentence, rule)) {
       return complain(source, rule.line, column_of(at, source.text, error->at), error->text);
+    }
+    if (rule.about == About::activations && !rule.steps.empty()) {
+      return complain(source, at.source(), "no step is known of activations: a rule about them has no 'steps'");
     }
     if (file_.rules.size() == kMaxRules) {
       return complain(source, at.source(), "more than " + std::to_string(kMaxRules) + " rules");

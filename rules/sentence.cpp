@@ -200,6 +200,9 @@ class SentenceParser {
       device(where);
       where.pinned = take("pinned");
       if (where.pinned && where.device != "cpu") return --at_, fail("only memory of the cpu is pinned");
+      if (where.pinned && rule_.about == About::activations) {
+        return --at_, fail("whether activations are pinned is not known");
+      }
       rule_.places.push_back(where);
     }
   }
@@ -236,7 +239,10 @@ class SentenceParser {
 }  // namespace
 
 std::optional<SentenceError> parse_sentence(std::string_view sentence, Rule& rule) {
-  rule.sentence = without_separators(sentence);  // however many lines a file writes it in
+  rule.sentence.clear();  // in one line, however a file spaces it
+  for (const Word& word : words_of(sentence)) {
+    rule.sentence += (rule.sentence.empty() ? "" : " ") + without_separators(word.text);
+  }
   if (rule.name.empty()) rule.name = rule.sentence;
   return SentenceParser(sentence, rule).run();
 }

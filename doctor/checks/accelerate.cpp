@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "doctor/checks/accelerate_part.h"
+#include "doctor/checks/release.h"
 #include "doctor/config/known_keys.h"
 #include "doctor/near_miss.h"
 #include "doctor/text.h"
@@ -14,19 +15,20 @@ constexpr char kDeepSpeedPage[] = "https://huggingface.co/docs/accelerate/usage_
 
 class ConfigChecker : AccelerateChecker {
  public:
-  ConfigChecker(const Facts& facts, Diagnosis& diagnosis) : AccelerateChecker(facts, diagnosis) {}
+  ConfigChecker(const Facts& facts, Diagnosis& diagnosis)
+      : AccelerateChecker(facts, diagnosis), release_(accelerate_release(facts)) {}
 
   void check_keys() {
     const KnownKeys& known = known_keys();
     const bool sagemaker = text_at(config_, "compute_environment") == "AMAZON_SAGEMAKER";
-    check_section("", sagemaker ? known.accelerate_sagemaker : known.accelerate_keys, Level::error);
+    check_section("", sagemaker ? known.accelerate_sagemaker : known.accelerate_keys);
     for (const auto& [name, section] : known.accelerate_sections) {
       if (name.empty()) continue;
       std::vector<std::string> names = section.names();
       if (!section.prefix.empty()) {
         for (const std::string& whole : section.names()) names.push_back(whole.substr(section.prefix.size()));
       }
-      check_section(name, names, Level::warning);
+      check_section(name, names);
     }
     if (!diagnosis_.has(Check::accelerate_keys)) {
       diagnosis_.ok(Check::accelerate_keys,
@@ -39,7 +41,7 @@ class ConfigChecker : AccelerateChecker {
     check_precision();
     check_processes(facts_, diagnosis_);
     check_config_file();
-    check_offload();
+    check_stage();
     check_accelerate_values(facts_, diagnosis_);
     check_fsdp(facts_, diagnosis_);
     check_parallelism(facts_, diagnosis_);
@@ -59,19 +61,36 @@ class ConfigChecker : AccelerateChecker {
     return longer != names.end() ? *longer : nearest(key, names);
   }
 
-  void check_section(const std::string& path, const std::vector<std::string>& names, Level level) {
+  // Another release may know more words, and an earlier one did.
+  bool judges_words() const { return release_ == Release::same || release_ == Release::unknown; }
+
+  void check_section(const std::string& path, const std::vector<std::string>& names) {
     const Json* section = path.empty() ? &config_ : find_value(config_, path);
     if (section == nullptr || !section->is_object()) return;
     for (const auto& [key, value] : section->items()) {
       if (has_word(names, key)) continue;
       const std::string whole = path.empty() ? key : path + "." + key;
-      const std::string guess = guess_for(key, names);
-      tell(Check::accelerate_keys, level, whole + " is no key that accelerate knows.",
-           level == Level::error ? "accelerate launch stops: the config has unknown keys."
-                                 : "accelerate passes it over without a word.",
-           guess.empty() ? "Take it out, or update accelerate." : "Did you mean " + guess + "?",
-           document_.name + ": " + whole);
+      const auto earlier = known_keys().accelerate_earlier_keys.find(whole);
+      if (earlier == known_keys().accelerate_earlier_keys.end()) {
+        const std::string guess = guess_for(key, names);
+        tell_unknown(path, whole, "is no key that accelerate " + known_keys().accelerate + " knows.",
+                     guess.empty() ? "Take it out, or look it up." : "Did you mean " + guess + "?");
+      } else if (release_ != Release::older) {
+        tell_unknown(path, whole, "is a key of earlier releases of accelerate.",
+                     earlier->second.empty() ? "Take it out." : "Write " + earlier->second + " in its place.");
+      }
     }
+  }
+
+  // accelerate has a list of the outermost keys alone.
+  void tell_unknown(const std::string& path, const std::string& whole, const std::string& what,
+                    const std::string& cure) {
+    const bool outermost = path.empty();
+    tell(Check::accelerate_keys, outermost && judges_words() ? Level::error : Level::warning, whole + " " + what,
+         !outermost       ? "accelerate passes it over without a word."
+         : judges_words() ? "accelerate launch stops: the config has unknown keys."
+                          : "The installed accelerate knows it, or accelerate launch stops.",
+         cure, document_.name + ": " + whole);
   }
 
   void check_type() {
@@ -86,13 +105,22 @@ class ConfigChecker : AccelerateChecker {
                  "Use one of its words.", "distributed_type");
     } else if (!has_word(known_keys().distributed_types, type->get<std::string>()) &&
                text_at(config_, "compute_environment") != "AMAZON_SAGEMAKER") {
-      const std::string guess = nearest(type->get<std::string>(), known_keys().distributed_types);
-      tell_value(
-          Level::error, "distributed_type is " + shown(*type) + ".", "accelerate refuses it.",
-          guess.empty() ? "Use one of " + listed(known_keys().distributed_types) + "." : "Did you mean " + guess + "?",
-          "distributed_type");
+      check_unknown_type(type->get<std::string>());
     }
     check_sections_of_type();
+  }
+
+  void check_unknown_type(const std::string& type) {
+    const KnownKeys& known = known_keys();
+    const auto earlier = known.accelerate_earlier_types.find(type);
+    const bool was = earlier != known.accelerate_earlier_types.end();
+    if (was && release_ == Release::older) return;
+    const std::string guess = was ? earlier->second : nearest(type, known.distributed_types);
+    std::string cure = "Use one of " + listed(known.distributed_types) + ".";
+    if (!guess.empty()) cure = was ? "Write " + guess + " in its place." : "Did you mean " + guess + "?";
+    tell_value(judges_words() ? Level::error : Level::warning, "distributed_type is " + shown(Json(type)) + ".",
+               judges_words() ? "accelerate refuses it." : "The installed accelerate knows it, or refuses it.", cure,
+               "distributed_type");
   }
 
   bool has_section(std::string_view name) const {
@@ -141,13 +169,21 @@ class ConfigChecker : AccelerateChecker {
                  "accelerate looks for it from where it is started.", "Start there, or give the file with --deepspeed.",
                  "deepspeed_config.deepspeed_config_file");
     }
+    if (facts_.deepspeed && facts_.deepspeed->readable() &&
+        find_value(facts_.deepspeed->value, "zero_optimization") == nullptr) {
+      tell_value(Level::error, facts_.deepspeed->name + " has no zero_optimization.",
+                 "accelerate raises ValueError: it asks for ZeRO's settings.",
+                 "Add \"zero_optimization\": {\"stage\": 0}, or the stage that is meant, to that file.",
+                 "deepspeed_config.deepspeed_config_file");
+    }
     std::vector<std::string> refused;
     for (const char* name :
          {"gradient_accumulation_steps", "gradient_clipping", "zero_stage", "offload_optimizer_device",
           "offload_param_device", "offload_param_nvme_path", "offload_optimizer_nvme_path", "zero3_save_16bit_model"}) {
       if (find_value(config_, std::string("deepspeed_config.") + name) != nullptr) refused.push_back(name);
     }
-    if (find_value(config_, "mixed_precision") != nullptr) refused.push_back("mixed_precision");
+    const Json* precision = find_value(config_, "mixed_precision");
+    if (precision != nullptr && !precision->is_null()) refused.push_back("mixed_precision");
     if (refused.empty()) return;
     tell_value(Level::error,
                "deepspeed_config_file is given, and so " + std::string(refused.size() == 1 ? "is " : "are ") +
@@ -156,22 +192,8 @@ class ConfigChecker : AccelerateChecker {
                "deepspeed_config.deepspeed_config_file");
   }
 
-  void check_offload() {
+  void check_stage() {
     const std::optional<std::int64_t> stage = whole_number(find_value(config_, "deepspeed_config.zero_stage"));
-    const std::string param = text_at(config_, "deepspeed_config.offload_param_device");
-    const std::string optimizer = text_at(config_, "deepspeed_config.offload_optimizer_device");
-    const bool param_on = param == "cpu" || param == "nvme";
-    if (stage && *stage != 3 && param_on) {
-      tell_value(Level::error,
-                 "offload_param_device is " + param + ", and zero_stage is " + std::to_string(*stage) + ".",
-                 "Only stage 3 divides and offloads parameters; they stay on the GPU.",
-                 "Set zero_stage to 3, or offload_param_device to none.", "deepspeed_config.offload_param_device");
-    } else if (param_on && !optimizer.empty() && optimizer != param) {
-      tell_value(Level::warning,
-                 "offload_param_device is " + param + ", offload_optimizer_device is " + optimizer + ".",
-                 "Parameters and their optimizer states are kept on different devices.",
-                 "Offload both to one, unless that is meant.", "deepspeed_config.offload_param_device");
-    }
     if (stage && (*stage < 0 || *stage > 3)) {
       tell_value(Level::error, "zero_stage is " + std::to_string(*stage) + ".", "DeepSpeed refuses it.",
                  "Use 0, 1, 2 or 3.", "deepspeed_config.zero_stage");
@@ -182,6 +204,8 @@ class ConfigChecker : AccelerateChecker {
                  "accelerate sets it to false with a warning.", "Take it out.", "deepspeed_config.zero3_init_flag");
     }
   }
+
+  const Release release_;
 };
 
 void tell_disagreement(const std::string& found, const std::string& means, Level level, Diagnosis& diagnosis) {

@@ -20,7 +20,7 @@ std::string joined(const std::string& path, const std::string& key) {
 class KeyChecker {
  public:
   KeyChecker(const Facts& facts, Diagnosis& diagnosis)
-      : document_(*facts.deepspeed), release_(release_of(facts)), diagnosis_(diagnosis) {}
+      : document_(*facts.deepspeed), release_(deepspeed_release(facts)), diagnosis_(diagnosis) {}
 
   void check() {
     for (const auto& [path, section] : known_keys().sections) {
@@ -96,13 +96,16 @@ class KeyChecker {
     }
     const std::string guess = nearest(key, section.names());
     const std::string elsewhere = guess.empty() ? section_that_has(key) : std::string();
-    const bool refused = section.closed && release_ != Release::newer;
+    // Another release may know it, or have a plain dictionary where this one has a model of pydantic.
+    const bool refused = section.closed && (release_ == Release::same || release_ == Release::unknown);
     std::string cure = "Take it out, or look it up.";
     if (!guess.empty()) cure = "Did you mean " + guess + "?";
     if (!elsewhere.empty()) cure = "It belongs in " + elsewhere + ".";
-    tell(refused ? Level::error : Level::warning, path, "is no key that DeepSpeed knows.",
-         refused ? "DeepSpeed refuses the config (pydantic: extra inputs are not permitted)."
-                 : "DeepSpeed passes it over without a word.",
+    tell(refused ? Level::error : Level::warning, path,
+         "is no key that DeepSpeed " + known_keys().deepspeed + " knows.",
+         refused          ? "DeepSpeed refuses the config (pydantic: extra inputs are not permitted)."
+         : section.closed ? "The installed DeepSpeed knows it, passes it over or refuses it."
+                          : "DeepSpeed passes it over without a word.",
          cure);
   }
 

@@ -21,8 +21,8 @@ constexpr std::uint64_t kAlignment = 512;        // of what is read and written 
 
 class NvmeChecker {
  public:
-  NvmeChecker(const Facts& facts, Diagnosis& diagnosis)
-      : facts_(facts), config_(facts.deepspeed->value), view_(view_of(config_)), diagnosis_(diagnosis) {}
+  NvmeChecker(const Facts& facts, DeepSpeedSettings settings, Diagnosis& diagnosis)
+      : facts_(facts), settings_(std::move(settings)), view_(view_of(settings_.value)), diagnosis_(diagnosis) {}
 
   void check() {
     if (!view_.param.on_nvme() && !view_.optimizer.on_nvme()) return;
@@ -42,8 +42,8 @@ class NvmeChecker {
         {Check::deepspeed_nvme, level, std::move(found), std::move(means), std::move(cure), std::move(source)});
   }
 
-  const Json* at(std::string_view path) const { return find_value(config_, path); }
-  std::string key(std::string_view path) const { return facts_.deepspeed->name + ": " + std::string(path); }
+  const Json* at(std::string_view path) const { return find_value(settings_.value, path); }
+  std::string key(std::string_view path) const { return settings_.file + ": " + std::string(path); }
 
   std::uint64_t block_size() const {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(whole_number(at("aio.block_size")).value_or(1 << 20), 0));
@@ -77,7 +77,7 @@ class NvmeChecker {
   void check_folder(const std::string& name, const Offload& offload, const char* page) {
     if (offload.path.empty()) {
       tell(Level::error, name + " asks for nvme without nvme_path.", "DeepSpeed has no folder to write to and fails.",
-           "Add \"nvme_path\": a folder on a local NVMe disk.", page);
+           "Add " + settings_.setting(name, "nvme_path", "/…") + ", a folder on a local NVMe disk.", page);
       return;
     }
     const auto found = facts_.folders.find(offload.path);
@@ -216,7 +216,7 @@ class NvmeChecker {
   }
 
   const Facts& facts_;
-  const Json& config_;
+  const DeepSpeedSettings settings_;
   DeepSpeedView view_;
   Diagnosis& diagnosis_;
   std::map<std::string, double> need_of_folder_;
@@ -225,8 +225,7 @@ class NvmeChecker {
 }  // namespace
 
 void check_deepspeed_nvme(const Facts& facts, Diagnosis& diagnosis) {
-  if (!facts.deepspeed || !facts.deepspeed->readable()) return;
-  NvmeChecker(facts, diagnosis).check();
+  if (auto settings = facts.deepspeed_settings()) NvmeChecker(facts, std::move(*settings), diagnosis).check();
 }
 
 }  // namespace devsan::doctor

@@ -3,6 +3,8 @@
 #include <initializer_list>
 
 #include "doctor/checks/checks.h"
+#include "doctor/checks/release.h"
+#include "doctor/config/accelerate.h"
 #include "doctor/config/deepspeed.h"
 #include "doctor/config/known_keys.h"
 #include "doctor/text.h"
@@ -19,14 +21,31 @@ std::string source_of(const Facts& facts, std::string_view key) {
   return facts.deepspeed->name + ": " + std::string(key);
 }
 
-// How many processes share the batch: sequence-parallel ranks see the same samples. Nothing where that is not known.
+// How many ranks see the same samples, each a part of them; accelerate's number takes the place of DeepSpeed's.
+std::uint64_t sequence_parallel_size(const Facts& facts) {
+  std::optional<std::int64_t> size;
+  if (facts.accelerate && facts.accelerate->readable() &&
+      text_at(facts.accelerate->value, "distributed_type") == "DEEPSPEED") {
+    size = whole_number(accelerate_value(facts.accelerate->value, "parallelism_config", "parallelism_config_sp_size"));
+  }
+  if (size.value_or(1) <= 1) size = whole_number(find_value(facts.deepspeed->value, "sequence_parallel_size"));
+  return size && *size > 1 ? static_cast<std::uint64_t>(*size) : 1;
+}
+
+// How many processes share the batch. Nothing where that is not known.
 std::optional<std::uint64_t> data_parallel_size(const Facts& facts) {
   const Json& config = facts.deepspeed->value;
   if (find_value(config, "tensor_parallel") != nullptr || find_value(config, "pipeline") != nullptr)
     return std::nullopt;
   const std::optional<std::uint64_t> world = facts.world_size();
-  const std::optional<std::int64_t> sequence = whole_number(find_value(config, "sequence_parallel_size"));
-  return world && sequence && *sequence > 1 ? *world / static_cast<std::uint64_t>(*sequence) : world;
+  const std::uint64_t sequence = sequence_parallel_size(facts);
+  return world && *world % sequence == 0 ? std::optional(*world / sequence) : std::nullopt;
+}
+
+// Nothing where the product is more than a number holds.
+std::optional<std::uint64_t> product_of(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 }
 
 void tell_batch(const std::string& found, const std::string& cure, std::vector<std::string> steps,
@@ -35,30 +54,48 @@ void tell_batch(const std::string& found, const std::string& cure, std::vector<s
                  "deepspeed.initialize fails its assertion about batch sizes.", cure, kBatchPage, std::move(steps)});
 }
 
+void tell_huge_batch(const std::string& product, Diagnosis& diagnosis) {
+  tell_batch(product + " is more than any batch has.", "Give smaller numbers.", {}, diagnosis);
+}
+
+// Whether the sequence-parallel ranks can be told apart from those that share the batch.
+bool sequences_divide(const Facts& facts, Diagnosis& diagnosis) {
+  const std::optional<std::uint64_t> world = facts.world_size();
+  const std::uint64_t sequence = sequence_parallel_size(facts);
+  if (!world || *world % sequence == 0) return true;
+  tell_batch("The sequence-parallel size " + std::to_string(sequence) + " does not divide the world size " +
+                 std::to_string(*world) + ".",
+             "Make the world size a multiple of " + std::to_string(sequence) + ".", {}, diagnosis);
+  return false;
+}
+
 // All three are given, so that the number of processes follows from them.
 void check_whole_batch(const Facts& facts, const DeepSpeedView& view, Diagnosis& diagnosis) {
-  const std::uint64_t per_process = *view.micro_batch * *view.accumulation;
   const std::string product = std::to_string(*view.micro_batch) + " x " + std::to_string(*view.accumulation);
+  const std::optional<std::uint64_t> per_process = product_of(*view.micro_batch, *view.accumulation);
+  if (!per_process) return tell_huge_batch(product, diagnosis);
   const std::optional<std::uint64_t> world = data_parallel_size(facts);
-  if (*view.batch % per_process != 0) {
+  const std::optional<std::uint64_t> whole = product_of(*per_process, world.value_or(1));
+  if (!whole) return tell_huge_batch(product + " x " + std::to_string(*world), diagnosis);
+  if (*view.batch % *per_process != 0) {
     tell_batch(
         "train_batch_size " + std::to_string(*view.batch) + " is no multiple of micro batch x accumulation.",
-        "Make train_batch_size a multiple of " + std::to_string(per_process) + ", or leave one of the three out.",
-        {product + " = " + std::to_string(per_process) + " in each process"}, diagnosis);
-  } else if (world && *view.batch != per_process * *world) {
+        "Make train_batch_size a multiple of " + std::to_string(*per_process) + ", or leave one of the three out.",
+        {product + " = " + std::to_string(*per_process) + " in each process"}, diagnosis);
+  } else if (world && *view.batch != *whole) {
     tell_batch("train_batch_size is " + std::to_string(*view.batch) + ", micro batch x accumulation x world size is " +
-                   std::to_string(per_process * *world) + ".",
-               "Set train_batch_size to " + std::to_string(per_process * *world) + ", or leave one of the three out.",
-               {product + " x " + std::to_string(*world) + " = " + std::to_string(per_process * *world)}, diagnosis);
+                   std::to_string(*whole) + ".",
+               "Set train_batch_size to " + std::to_string(*whole) + ", or leave one of the three out.",
+               {product + " x " + std::to_string(*world) + " = " + std::to_string(*whole)}, diagnosis);
   } else {
     diagnosis.add(
         {Check::deepspeed_batch,
          Level::ok,
-         "The batch sizes fit " + counted(*view.batch / per_process, "process") + ".",
+         "The batch sizes fit " + counted(*view.batch / *per_process, "process") + ".",
          "",
          "",
          kBatchPage,
-         {product + " x " + std::to_string(*view.batch / per_process) + " = " + std::to_string(*view.batch)}});
+         {product + " x " + std::to_string(*view.batch / *per_process) + " = " + std::to_string(*view.batch)}});
   }
 }
 
@@ -66,19 +103,28 @@ void check_whole_batch(const Facts& facts, const DeepSpeedView& view, Diagnosis&
 void check_partial_batch(const Facts& facts, const DeepSpeedView& view, Diagnosis& diagnosis) {
   const std::uint64_t given = view.micro_batch.value_or(view.accumulation.value_or(1));
   const std::uint64_t world = data_parallel_size(facts).value_or(1);
-  if (*view.batch % (given * world) == 0 && *view.batch > 0) {
+  const std::optional<std::uint64_t> share = product_of(given, world);
+  if (!share) return tell_huge_batch(std::to_string(given) + " x " + std::to_string(world), diagnosis);
+  if (*view.batch % *share == 0 && *view.batch > 0) {
     diagnosis.ok(Check::deepspeed_batch, "The batch sizes can be divided among the processes.", kBatchPage);
     return;
   }
   tell_batch("train_batch_size " + std::to_string(*view.batch) + " cannot be divided by " + std::to_string(given) +
                  " x " + counted(world, "process") + ".",
-             "Make it a multiple of " + std::to_string(given * world) + ".", {}, diagnosis);
+             "Make it a multiple of " + std::to_string(*share) + ".", {}, diagnosis);
 }
 
 bool any_auto(const Json& config) {
   return std::ranges::any_of(std::initializer_list<const char*>{"train_batch_size", "train_micro_batch_size_per_gpu",
                                                                 "gradient_accumulation_steps"},
                              [&](const char* key) { return is_auto(find_value(config, key)); });
+}
+
+// Up to the release that took elasticity out, it works out the batch sizes.
+bool elastic(const Facts& facts) {
+  const Release release = deepspeed_release(facts);
+  return (release == Release::older || release == Release::unknown) &&
+         is_true(find_value(facts.deepspeed->value, "elasticity.enabled"));
 }
 
 bool zero_among(const DeepSpeedView& view) {
@@ -154,6 +200,7 @@ void tell_unfilled(const Facts& facts, const std::string& path, Diagnosis& diagn
 
 void check_deepspeed_batch(const Facts& facts, Diagnosis& diagnosis) {
   if (!facts.deepspeed || !facts.deepspeed->readable() || any_auto(facts.deepspeed->value)) return;
+  if (elastic(facts) || !sequences_divide(facts, diagnosis)) return;
   const DeepSpeedView view = view_of(facts.deepspeed->value);
   if (!view.batch && !view.micro_batch) {
     tell_batch("Neither train_batch_size nor train_micro_batch_size_per_gpu is given.",

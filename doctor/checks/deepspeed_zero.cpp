@@ -21,10 +21,10 @@ constexpr char kWslGuide[] =
 // The config under the eyes of the checks below, and a short way to tell what is wrong with it.
 class ZeroChecker {
  public:
-  ZeroChecker(const Facts& facts, Check check, Diagnosis& diagnosis)
+  ZeroChecker(const Facts& facts, DeepSpeedSettings settings, Check check, Diagnosis& diagnosis)
       : facts_(facts),
-        config_(facts.deepspeed->value),
-        view_(view_of(config_, facts.packages.version("deepspeed"))),
+        settings_(std::move(settings)),
+        view_(view_of(settings_.value, facts.packages.version("deepspeed"))),
         check_(check),
         diagnosis_(diagnosis) {}
 
@@ -66,24 +66,30 @@ class ZeroChecker {
     diagnosis_.add({check_, level, std::move(found), std::move(means), std::move(cure), std::move(source)});
   }
 
-  std::string key(std::string_view path) const { return facts_.deepspeed->name + ": " + std::string(path); }
+  std::string key(std::string_view path) const { return settings_.file + ": " + std::string(path); }
   bool stage_is(int stage) const { return !view_.stage || *view_.stage == stage; }
-  const Json* at(std::string_view path) const { return find_value(config_, path); }
+  const Json* at(std::string_view path) const { return find_value(settings_.value, path); }
   std::string stage_text() const { return "stage " + std::to_string(*view_.stage); }
 
+  std::string stage_3() const { return settings_.setting("", "stage", "3"); }
+
   void check_stage_of_offload() {
+    const std::string param = settings_.offload_key("offload_param");
+    const std::string optimizer = settings_.offload_key("offload_optimizer");
     if (view_.param.on() && !stage_is(3)) {
-      tell(Level::error, "offload_param asks for " + view_.param.device + ", and ZeRO is at " + stage_text() + ".",
+      tell(Level::error, param + " asks for " + view_.param.device + ", and ZeRO is at " + stage_text() + ".",
            "Only stage 3 divides and offloads parameters; they stay on the GPU.",
-           "Set \"stage\": 3, or take offload_param out.", kOffloadPage);
+           "Set " + stage_3() + ", or take " + param + " out.", kOffloadPage);
     }
     if (view_.optimizer.on() && view_.stage == 0) {
-      tell(Level::error, "offload_optimizer asks for " + view_.optimizer.device + ", and ZeRO is off (stage 0).",
-           "Nothing is offloaded.", "Set \"stage\" to 1, 2 or 3.", kOptimizerPage);
+      tell(Level::error, optimizer + " asks for " + view_.optimizer.device + ", and ZeRO is off (stage 0).",
+           "Nothing is offloaded.", "Set " + stage_3() + ", 2 or 1.", kOptimizerPage);
     }
     if (view_.optimizer.device == "nvme" && view_.stage && *view_.stage > 0 && !stage_is(3)) {
-      tell(Level::error, "offload_optimizer asks for nvme, and ZeRO is at " + stage_text() + ".",
-           "Only stage 3 offloads to NVMe.", "Set \"stage\": 3, or \"device\": \"cpu\".", kOptimizerPage);
+      tell(Level::error, optimizer + " asks for nvme, and ZeRO is at " + stage_text() + ".",
+           "Only stage 3 offloads to NVMe.",
+           "Set " + stage_3() + ", or " + settings_.setting("offload_optimizer", "device", "cpu") + ".",
+           kOptimizerPage);
     }
   }
 
@@ -92,7 +98,8 @@ class ZeroChecker {
     if (!view_.param.on() || filled || view_.param.device == view_.optimizer.device) return;
     const bool rest = !view_.optimizer.on();
     tell(Level::warning,
-         "offload_param is on " + view_.param.device + ", offload_optimizer on " +
+         settings_.offload_key("offload_param") + " is on " + view_.param.device + ", " +
+             settings_.offload_key("offload_optimizer") + " on " +
              (rest ? std::string("the GPU") : view_.optimizer.device) + ".",
          rest ? "Parameters leave the GPU while their optimizer states, six times as large, stay on it; steps copy "
                 "between "
@@ -127,7 +134,7 @@ class ZeroChecker {
   }
 
   void check_optimizer() {
-    if (!view_.optimizer_type.empty()) check_optimizer_type(text_at(config_, "optimizer.type"));
+    if (!view_.optimizer_type.empty()) check_optimizer_type(text_at(settings_.value, "optimizer.type"));
     if (view_.optimizer.on() && is_true(at("optimizer.params.torch_adam"))) {
       tell(Level::warning, "optimizer.params.torch_adam is set, and optimizer states are offloaded.",
            "torch's Adam updates them on the CPU, several times slower than DeepSpeedCPUAdam.", "Take torch_adam out.",
@@ -140,8 +147,8 @@ class ZeroChecker {
   void check_optimizer_type(const std::string& type) {
     const OptimizerNames& names = known_keys().optimizers;
     const bool own = has_name(names.deepspeed, type);
-    const bool earlier =
-        has_name(names.earlier, type) && release_of(facts_) != Release::same && release_of(facts_) != Release::newer;
+    const Release release = deepspeed_release(facts_);
+    const bool earlier = has_name(names.earlier, type) && release != Release::same && release != Release::newer;
     if (!own && !earlier && !has_word(names.torch, type)) {
       tell(Level::error, "optimizer.type is " + shown(Json(type)) + ", which DeepSpeed does not know.",
            "deepspeed.initialize fails, unless the program passes an optimizer: it is not a supported DeepSpeed "
@@ -199,6 +206,7 @@ class ZeroChecker {
            "DeepSpeed refuses it outside of stages 1 and 2.", "Take it out.",
            key("zero_optimization.compute_grad_norm"));
     }
+    check_norm_is_needed();
     const Json* reduce = at("gradient_allreduce_op");
     if (reduce != nullptr && reduce->is_string() && *reduce == "sum" && view_.stage == 3) {
       tell(Level::error, "gradient_allreduce_op is \"sum\" at stage 3.", "DeepSpeed refuses it.", "Use \"mean\".",
@@ -213,6 +221,18 @@ class ZeroChecker {
            "DeepSpeed cannot make its secondary groups.", "Use the number of GPUs of a node.",
            key("zero_optimization.zero_hpz_partition_size"));
     }
+  }
+
+  void check_norm_is_needed() {
+    const Json* norm = at("zero_optimization.compute_grad_norm");
+    if (norm == nullptr || is_true(norm) || is_auto(norm)) return;
+    const auto need = [&](const std::string& why, const std::string& cure) {
+      tell(Level::error, "compute_grad_norm is false, and " + why + ".", "DeepSpeed raises ValueError.",
+           "Take compute_grad_norm out, or " + cure + ".", key("zero_optimization.compute_grad_norm"));
+    };
+    if (number(at("gradient_clipping")).value_or(0) > 0)
+      need("gradient_clipping clips by it", "set \"gradient_clipping\": 0");
+    if (view_.optimizer.on()) need("offload_optimizer needs it", "take offload_optimizer out");
   }
 
   void check_one_of(std::string_view path, std::initializer_list<std::string_view> words) {
@@ -252,7 +272,7 @@ class ZeroChecker {
   }
 
   const Facts& facts_;
-  const Json& config_;
+  const DeepSpeedSettings settings_;
   DeepSpeedView view_;
   Check check_;
   Diagnosis& diagnosis_;
@@ -261,13 +281,14 @@ class ZeroChecker {
 }  // namespace
 
 void check_deepspeed_offload(const Facts& facts, Diagnosis& diagnosis) {
-  if (!facts.deepspeed || !facts.deepspeed->readable()) return;
-  ZeroChecker(facts, Check::deepspeed_offload, diagnosis).check_offload();
+  if (auto settings = facts.deepspeed_settings()) {
+    ZeroChecker(facts, std::move(*settings), Check::deepspeed_offload, diagnosis).check_offload();
+  }
 }
 
 void check_deepspeed_options(const Facts& facts, Diagnosis& diagnosis) {
   if (!facts.deepspeed || !facts.deepspeed->readable()) return;
-  ZeroChecker(facts, Check::deepspeed_options, diagnosis).check_options();
+  ZeroChecker(facts, *facts.deepspeed_settings(), Check::deepspeed_options, diagnosis).check_options();
 }
 
 }  // namespace devsan::doctor

@@ -88,6 +88,13 @@ void tell_version_mismatch(const Facts& facts, Diagnosis& diagnosis) {
                  kInstallGuide});
 }
 
+// Whether no GPU in MIG mode is among those that a process of this environment gets.
+bool only_whole_gpus_are_visible(const DriverAnswer& driver) {
+  return !driver.visible.empty() && std::ranges::all_of(driver.visible, [&](const Gpu& visible) {
+    return std::ranges::any_of(driver.all, [&](const Gpu& gpu) { return gpu.uuid == visible.uuid && !gpu.mig; });
+  });
+}
+
 }  // namespace
 
 void check_driver(const Facts& facts, Diagnosis& diagnosis) {
@@ -142,6 +149,10 @@ void check_wsl(const Facts& facts, Diagnosis& diagnosis) {
 void check_mig(const Facts& facts, Diagnosis& diagnosis) {
   const auto divided = std::ranges::count(facts.driver.all, true, &Gpu::mig);
   if (divided == 0) return;
+  if (only_whole_gpus_are_visible(facts.driver)) {
+    diagnosis.ok(Check::mig, "No visible GPU is in MIG mode.", kMigGuide);
+    return;
+  }
   std::size_t instances = 0;
   for (const Gpu& gpu : facts.driver.all) instances += gpu.instances.size();
   const std::string found = counted(static_cast<std::uint64_t>(divided), "GPU") +

@@ -67,7 +67,8 @@ void tell_bug(const KnownBug& bug, const std::string& version, Answer applying, 
 }  // namespace
 
 void check_known_bugs(const Facts& facts, Diagnosis& diagnosis) {
-  const std::optional<Json> config = facts.deepspeed_settings();
+  std::optional<Json> config;
+  if (const auto settings = facts.deepspeed_settings()) config = settings->value;
   std::size_t looked_at = 0;
   std::size_t told = 0;
   for (const KnownBug& bug : known_bugs()) {

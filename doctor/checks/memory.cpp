@@ -16,6 +16,8 @@ EstimateInput input_of(const Facts& facts, const DeepSpeedView& view) {
   input.world_size = std::max<std::uint64_t>(facts.world_size().value_or(1), 1);
   input.ranks_per_node = std::max<std::uint64_t>(facts.gpus_per_node().value_or(1), 1);
   input.stage = view.stage.value_or(3);
+  input.shard_ranks = view.shard_ranks;
+  input.secondary_ranks = view.secondary_ranks;
   input.bytes = state_bytes(view);
   input.offloaded_states = view.optimizer.on() && input.stage > 0 ? view.optimizer.ratio : 0;
   input.states_on_nvme = view.optimizer.on_nvme();
@@ -103,9 +105,9 @@ void check_device(const Facts& facts, const EstimateInput& input, const Estimate
 }  // namespace
 
 void check_memory(const Facts& facts, Diagnosis& diagnosis) {
-  const std::optional<Json> settings = facts.deepspeed_settings();
+  const std::optional<DeepSpeedSettings> settings = facts.deepspeed_settings();
   if (!settings) return;
-  const DeepSpeedView view = view_of(*settings, facts.packages.version("deepspeed"));
+  const DeepSpeedView view = view_of(settings->value, facts.packages.version("deepspeed"));
   if (!facts.plan.params) {
     if (view.offloads()) {
       diagnosis.ok(Check::offload_estimate,

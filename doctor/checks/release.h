@@ -1,4 +1,4 @@
-// How the installed DeepSpeed stands to the release that the known keys are of.
+// How an installed library stands to the release that the known keys are of.
 #pragma once
 
 #include "doctor/facts.h"
@@ -7,6 +7,7 @@ namespace devsan::doctor {
 
 enum class Release { unknown, older, same, newer };
 
-Release release_of(const Facts& facts);
+Release deepspeed_release(const Facts& facts);
+Release accelerate_release(const Facts& facts);
 
 }  // namespace devsan::doctor

@@ -71,14 +71,17 @@ std::string trouble_of(std::string_view entry, Form form, const std::vector<Gpu>
   return "is neither a number nor a UUID that begins with GPU- or MIG-";
 }
 
+// Without empty ones at the end, which end a list that CUDA has taken by then.
 std::vector<std::string_view> entries_of(std::string_view text) {
   std::vector<std::string_view> entries;
-  while (true) {
+  for (bool more = true; more;) {
     const std::size_t comma = std::min(text.find(','), text.size());
     entries.push_back(trimmed(text.substr(0, comma)));
-    if (comma == text.size()) return entries;
-    text.remove_prefix(comma + 1);
+    more = comma < text.size();
+    if (more) text.remove_prefix(comma + 1);
   }
+  while (entries.size() > 1 && entries.back().empty()) entries.pop_back();
+  return entries;
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ VisibleList read_visible_list(std::string_view text, const std::vector<Gpu>& gpu
   const Form form = form_of(entries.front());
   list.entries = entries.size();
   list.by_index = form == Form::index;
-  list.hides_all = trimmed(text).empty() || entries.front() == "-1";
+  list.hides_all = (entries.size() == 1 && entries.front().empty()) || entries.front() == "-1";
   std::set<std::string_view> seen;
   for (const std::string_view entry : entries) {
     const Form own = form_of(entry);

@@ -99,6 +99,11 @@ DeepSpeedView view_of(const Json& config, std::string_view release) {
   view.optimizer = offload_at(config, "zero_optimization.offload_optimizer", release);
   apply_deprecated(config, view);
   view.sub_group_size = count_at(config, "zero_optimization.sub_group_size").value_or(1'000'000'000);
+  view.secondary_ranks =
+      std::max<std::uint64_t>(count_at(config, "zero_optimization.zero_hpz_partition_size").value_or(1), 1);
+  view.shard_ranks = count_at(config, "zero_optimization.mics_shard_size").value_or(0);
+  view.bf16_masters = is_true(find_value(config, "bf16.bf16_master_weights_and_grads"));
+  view.bf16_states = view.bf16_masters && is_true(find_value(config, "bf16.bf16_optimizer_states"));
   view.fp16 = setting_at(config, "fp16.enabled");
   view.bf16 = setting_at(config, "bf16.enabled");
   if (find_value(config, "bf16") == nullptr) view.bf16 = setting_at(config, "bfloat16.enabled");

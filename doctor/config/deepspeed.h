@@ -33,8 +33,12 @@ struct DeepSpeedView {
   Offload optimizer;
   Setting fp16 = Setting::no;
   Setting bf16 = Setting::no;
-  std::uint64_t sub_group_size = 0;  // parameters
-  std::string optimizer_type;        // lower case; empty where the program brings its own
+  std::uint64_t sub_group_size = 0;   // parameters
+  std::uint64_t secondary_ranks = 1;  // ZeRO++ keeps a second copy of the weights, divided among as many (hpz)
+  std::uint64_t shard_ranks = 0;      // MiCS divides all states among as many; 0: among all
+  bool bf16_masters = false;          // master weights and gradients
+  bool bf16_states = false;           // the optimizer's moments
+  std::string optimizer_type;         // lower case; empty where the program brings its own
 
   std::optional<std::uint64_t> batch;  // train_batch_size
   std::optional<std::uint64_t> micro_batch;

@@ -77,6 +77,8 @@ class DoubledKeys {
       too_deep = true;
       return false;
     }
+    if (event == Json::parse_event_t::key) ++count_;
+    if (too_many()) return false;
     const auto level = static_cast<std::size_t>(depth);
     if (event == Json::parse_event_t::object_start) {
       keys_.resize(level + 1);
@@ -89,6 +91,8 @@ class DoubledKeys {
     return true;
   }
 
+  bool too_many() const { return count_ > kMaxConfigKeys; }
+
   std::vector<std::string> found;
   bool too_deep = false;
 
@@ -99,6 +103,7 @@ class DoubledKeys {
     return text;
   }
 
+  std::size_t count_ = 0;
   std::vector<std::set<std::string>> keys_;
   std::vector<std::string> last_;
 };
@@ -141,6 +146,7 @@ Document parse_json_config(std::string name, std::string_view text) {
     document.error = relaxed_error;
   }
   document.doubled = keys.found;
+  if (keys.too_many()) document.error = kTooManyKeys;
   if (keys.too_deep) document.error = "is nested too deeply for a config";
   if (document.readable() && !document.value.is_object()) document.error = "holds no object of keys and values";
   return document;

@@ -26,6 +26,8 @@ struct Document {
 };
 
 constexpr std::size_t kMaxConfigBytes = 1 << 20;
+constexpr std::size_t kMaxConfigKeys = 4096;  // of all objects together; looking one up takes time in proportion
+constexpr char kTooManyKeys[] = "has more than 4,096 keys, which no config has";
 constexpr int kMaxConfigDepth = 64;
 
 Document parse_json_config(std::string name, std::string_view text);

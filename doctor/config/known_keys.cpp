@@ -64,6 +64,8 @@ KnownKeys read() {
   known.accelerate_sagemaker = accelerate.at("sagemaker");
   known.accelerate_sections = sections_of(accelerate.at("sections"));
   known.distributed_types = accelerate.at("distributed_types");
+  known.accelerate_earlier_keys = accelerate.at("earlier").at("keys");
+  known.accelerate_earlier_types = accelerate.at("earlier").at("distributed_types");
   return known;
 }
 

@@ -74,6 +74,9 @@ struct KnownKeys {
   std::vector<std::string> accelerate_sagemaker;
   std::map<std::string, Section> accelerate_sections;  // by name; "" is the outermost one, with what has a type
   std::vector<std::string> distributed_types;
+  // Words of earlier releases of accelerate, and what took their place; empty where nothing did.
+  std::map<std::string, std::string> accelerate_earlier_keys;  // by path
+  std::map<std::string, std::string> accelerate_earlier_types;
 };
 
 const KnownKeys& known_keys();

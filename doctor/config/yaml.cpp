@@ -130,6 +130,7 @@ class Builder {
       if (event.type != YAML_SCALAR_EVENT) throw YamlError{"has a key that is no text"};
       const std::string key(reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length);
       const std::string inner = path.empty() ? key : path + "." + key;
+      if (++keys_ > kMaxConfigKeys) throw YamlError{kTooManyKeys};
       if (object.contains(key)) document_.doubled.push_back(inner);
       object[key] = value(parser_.next(), depth + 1, inner);
     }
@@ -145,6 +146,7 @@ class Builder {
   }
 
   Parser parser_;
+  std::size_t keys_ = 0;
   Document& document_;
 };
 

@@ -47,18 +47,31 @@ class Sum {
 
 // Parameters are divided from stage 3 on, gradients from 2, optimizer states from 1.
 double parts_from(const EstimateInput& input, int stage) {
-  return input.stage >= stage ? static_cast<double>(input.world_size) : 1;
+  if (input.stage < stage) return 1;
+  const bool in_groups = input.shard_ranks > 0 && input.shard_ranks < input.world_size;
+  return static_cast<double>(in_groups ? input.shard_ranks : input.world_size);
+}
+
+bool has_secondary_weights(const EstimateInput& input) {
+  return input.stage == 3 && input.secondary_ranks > 1;
+}
+
+const char* master_name(const StateBytes& bytes) {
+  return bytes.master < 4 ? "bf16 master weights" : "fp32 master weights";
 }
 
 void add_device(const EstimateInput& input, Estimate& estimate) {
   Sum sum(input.params);
   const StateBytes& bytes = input.bytes;
   if (!input.params_on_host && !input.params_on_nvme) sum.add("weights", bytes.weights, parts_from(input, 3));
+  if (has_secondary_weights(input) && !input.params_on_host && !input.params_on_nvme) {
+    sum.add("second copy of the weights", bytes.weights, static_cast<double>(input.secondary_ranks));
+  }
   const bool gradients_leave = input.offloaded_states > 0 && input.stage >= 2;
   if (!gradients_leave) sum.add("gradients", bytes.gradients, parts_from(input, 2));
   const double kept = 1 - input.offloaded_states;
   if (kept > 0) {
-    if (bytes.master > 0) sum.add("fp32 master weights", bytes.master, parts_from(input, 1), kept);
+    if (bytes.master > 0) sum.add(master_name(bytes), bytes.master, parts_from(input, 1), kept);
     if (bytes.moments > 0) sum.add("optimizer's moments", bytes.moments, parts_from(input, 1), kept);
   }
   sum.close("each rank, without activations and buffers");
@@ -85,6 +98,9 @@ double add_host(const EstimateInput& input, Estimate& estimate) {
   double pinned = 0;
   if (input.params_on_host) {
     sum.add("weights", bytes.weights, parts_from(input, 3));
+    if (has_secondary_weights(input)) {
+      sum.add("second copy of the weights", bytes.weights, static_cast<double>(input.secondary_ranks));
+    }
     if (input.pin_params) pinned = sum.total();
   }
   estimate.for_nvme = add_for_nvme(input, sum);
@@ -92,9 +108,10 @@ double add_host(const EstimateInput& input, Estimate& estimate) {
   const double before = sum.total();
   if (input.offloaded_states > 0) {
     const double share = input.offloaded_states;
-    sum.add("fp32 gradients", bytes.offloaded_gradients, parts_from(input, 1), share);
+    sum.add(bytes.offloaded_gradients < 4 ? "gradients" : "fp32 gradients", bytes.offloaded_gradients,
+            parts_from(input, 1), share);
     if (!input.states_on_nvme) {
-      if (bytes.master > 0) sum.add("fp32 master weights", bytes.master, parts_from(input, 1), share);
+      if (bytes.master > 0) sum.add(master_name(bytes), bytes.master, parts_from(input, 1), share);
       if (bytes.moments > 0) sum.add("optimizer's moments", bytes.moments, parts_from(input, 1), share);
     }
     if (input.pin_states) pinned += sum.total() - before;
@@ -115,8 +132,13 @@ StateBytes state_bytes(const DeepSpeedView& view) {
     bytes.gradients = 4;
     bytes.master = view.optimizer.on() ? 4 : 0;
   }
+  if (half && view.bf16_masters) {
+    bytes.master = view.stage == 3 && !view.optimizer.on() ? 0 : 2;  // 0: the weights are their own master copy
+    bytes.offloaded_gradients = 2;
+  }
   const std::string& type = view.optimizer_type;
   if (type == "lion" || type == "adagrad" || type == "sgd" || type == "musgd" || type == "muon") bytes.moments = 4;
+  if (half && view.bf16_states) bytes.moments /= 2;
   return bytes;
 }
 

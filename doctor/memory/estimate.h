@@ -14,7 +14,7 @@ namespace devsan::doctor {
 struct StateBytes {
   double weights = 2;  // as the GPU computes with them
   double gradients = 2;
-  double master = 4;               // fp32 copy that the optimizer updates
+  double master = 4;               // copy that the optimizer updates, in fp32
   double moments = 8;              // Adam's two; one for Lion, Adagrad and SGD with momentum
   double offloaded_gradients = 4;  // fp32, beside offloaded optimizer states
 };
@@ -31,6 +31,8 @@ struct EstimateInput {
   std::uint64_t params = 0;
   std::uint64_t world_size = 1;
   std::uint64_t ranks_per_node = 1;
+  std::uint64_t shard_ranks = 0;      // among which MiCS divides states; 0: among all
+  std::uint64_t secondary_ranks = 1;  // among which ZeRO++ divides a second copy of the weights; 1: there is none
   int stage = 0;
   StateBytes bytes;
   double offloaded_states = 0;  // the share of the optimizer states that is on the host: 0 to 1

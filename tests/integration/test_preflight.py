@@ -1,9 +1,13 @@
 """`devsan preflight`: a few steps of a command on simulated devices, a verdict, and its exit status."""
 
+import os
+import subprocess
+
 import pytest
 
 from harness import need_simulated_devices
 from launchers import Launcher
+from test_doctor import driver  # noqa: F401 (a fixture)
 
 TRAINING = """
     import torch
@@ -168,6 +172,18 @@ def test_errors_of_the_config_that_the_command_names_are_findings(launcher, stag
     assert ("offload_param asks for cpu, and ZeRO is at stage 2" in done.stderr) == (stage == 2)
     assert ("1 error of devsan doctor" in done.stderr) == (stage == 2)
     assert done.stdout == "made 0\nmade 1\n", "the steps run all the same"
+
+
+def test_the_gpus_of_this_machine_are_not_those_of_the_rehearsal(launcher, driver):  # noqa: F811
+    """accelerate would have too few of them for a real run."""
+    config = launcher.file("job.yaml", "distributed_type: MULTI_GPU\nnum_processes: 8\nnum_machines: 1\nmixed_precision: bf16\n")
+    found = subprocess.run([launcher.devsan, "doctor", "--accelerate", config], capture_output=True, text=True,
+                           env={**os.environ, **driver()}, check=False)
+    assert "8 processes on this machine" in found.stdout
+    accelerate = launcher.file("accelerate", "#!/bin/sh\n")
+    accelerate.chmod(0o755)
+    done = preflight(launcher, accelerate, "launch", "--config_file", config, "train.py", env=driver())
+    assert "8 processes on this machine" not in done.stderr and "bf16 units" not in done.stderr
 
 
 # Whose second layer a rule may expect on the other device.

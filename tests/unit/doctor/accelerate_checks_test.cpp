@@ -73,16 +73,36 @@ TEST_CASE("with a DeepSpeed config of its own accelerate refuses what that one s
   const std::string file = "  deepspeed_config_file: ds.json\n  zero3_init_flag: true\n";
   CHECK(says(deepspeed(file), Level::warning, "ds.json is not there"));
   Facts found = with_accelerate("distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n" + file);
-  found.deepspeed = parse_json_config("ds.json", "{}");
+  found.deepspeed = parse_json_config("ds.json", R"({"zero_optimization": {"stage": 2}})");
   CHECK(worst(check_accelerate, found) == Level::ok);
+  found.deepspeed = parse_json_config("ds.json", "{}");
+  CHECK(says(run_check(check_accelerate, found), Level::error, "ds.json has no zero_optimization"));
   CHECK(says(deepspeed(file + "  zero_stage: 3\n"), Level::error, "zero_stage"));
   CHECK(says(deepspeed(file, "mixed_precision: bf16\n"), Level::error, "mixed_precision"));
 }
 
-TEST_CASE("offloading fits the stage that accelerate is given") {
-  CHECK(worst(deepspeed("  zero_stage: 2\n  offload_param_device: cpu\n")) == Level::error);
-  CHECK(worst(deepspeed("  zero_stage: 3\n  offload_param_device: cpu\n  offload_optimizer_device: none\n")) ==
+TEST_CASE("accelerate's own keys are held to what DeepSpeed makes of them") {
+  const auto judged = [](CheckFunction check, const std::string& lines) {
+    return run_check(check,
+                     with_accelerate("distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n" + lines));
+  };
+  CHECK(says(judged(check_deepspeed_offload, "  zero_stage: 2\n  offload_param_device: cpu\n"), Level::error,
+             "Set zero_stage: 3, or take offload_param_device out."));
+  CHECK(says(judged(check_deepspeed_offload, "  offload_param_device: cpu\n"), Level::error, "ZeRO is at stage 2"));
+  CHECK(says(judged(check_deepspeed_offload, "  zero_stage: 2\n  offload_optimizer_device: nvme\n"), Level::error,
+             "Set zero_stage: 3, or offload_optimizer_device: cpu."));
+  CHECK(worst(judged(check_deepspeed_offload, "  zero_stage: 0\n  offload_optimizer_device: cpu\n")) == Level::error);
+  CHECK(worst(judged(check_deepspeed_offload,
+                     "  zero_stage: 3\n  offload_param_device: cpu\n  offload_optimizer_device: none\n")) ==
         Level::warning);
+  CHECK(worst(judged(check_deepspeed_offload,
+                     "  zero_stage: 3\n  offload_param_device: cpu\n  offload_optimizer_device: cpu\n")) == Level::ok);
+  CHECK(says(judged(check_deepspeed_nvme,
+                    "  zero_stage: 3\n  offload_optimizer_device: nvme\n  offload_optimizer_nvme_path: none\n"),
+             Level::error, "Add offload_optimizer_nvme_path: "));
+}
+
+TEST_CASE("the stage that accelerate is given is one") {
   CHECK(worst(deepspeed("  zero_stage: 5\n")) == Level::error);
   CHECK(worst(deepspeed("  zero_stage: 2\n  zero3_init_flag: true\n")) == Level::warning);
 }
@@ -123,4 +143,40 @@ TEST_CASE("without a DeepSpeed config the settings are those of accelerate's") {
   CHECK_FALSE(with_accelerate("distributed_type: MULTI_GPU\n").deepspeed_settings());
   CHECK_FALSE(with_accelerate("distributed_type: DEEPSPEED\ndeepspeed_config: {deepspeed_config_file: x}\n")
                   .deepspeed_settings());
+}
+
+TEST_CASE("keys and types of an earlier accelerate are right for that one, and name what took their place") {
+  const std::string earlier =
+      "distributed_type: TPU\nnum_processes: 1\nipex_config: {ipex: true}\ntp_config: {tp_size: 2}\n"
+      "fsdp_config: {fsdp_backward_prefetch_policy: BACKWARD_PRE}\n";
+  Facts facts = with_accelerate(earlier);
+  const std::vector<Line> newest = run_check(check_accelerate, facts);
+  CHECK(says(newest, Level::error, "ipex_config is a key of earlier releases"));
+  CHECK(says(newest, Level::error, "Write parallelism_config in its place."));
+  CHECK(says(newest, Level::error, "Write XLA in its place."));
+  CHECK(says(newest, Level::warning, "Write fsdp_backward_prefetch in its place."));
+  facts.packages.add("accelerate", {"0.30.0", ""});
+  const std::vector<Line> old = run_check(check_accelerate, facts);
+  CHECK_FALSE(says(old, Level::warning, "in its place"));
+  CHECK(worst(old) < Level::error);
+}
+
+TEST_CASE("what an accelerate of another release may know is a warning") {
+  for (const char* release : {"0.30.0", "99.0"}) {
+    Facts facts = with_accelerate("distributed_type: MULTI_QPU\nnum_processes: 2\nbrand_new: 1\n");
+    CHECK(says(run_check(check_accelerate, facts), Level::error, "brand_new"));
+    facts.packages.add("accelerate", {release, ""});
+    const std::vector<Line> lines = run_check(check_accelerate, facts);
+    CHECK(says(lines, Level::warning, "brand_new"));
+    CHECK(says(lines, Level::warning, "MULTI_QPU"));
+    CHECK(worst(lines) == Level::warning);
+  }
+}
+
+TEST_CASE("a precision of null is none beside a DeepSpeed config") {
+  Facts facts = with_accelerate(
+      "distributed_type: DEEPSPEED\nnum_processes: 2\nmixed_precision: null\n"
+      "deepspeed_config: {deepspeed_config_file: ds.json}\n");
+  facts.deepspeed = parse_json_config("ds.json", R"({"zero_optimization": {"stage": 2}})");
+  CHECK(worst(check_accelerate, facts) == Level::ok);
 }

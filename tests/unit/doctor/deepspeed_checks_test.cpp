@@ -257,6 +257,10 @@ TEST_CASE("options that exclude or need each other are told") {
       {R"({"zero_optimization": {"stage": 3}})", Level::warning},
       {R"({"zero_optimization": {"stage": 3}, "gradient_allreduce_op": "sum"})", Level::error},
       {R"({"zero_optimization": {"stage": 0, "compute_grad_norm": false}})", Level::error},
+      {R"({"zero_optimization": {"stage": 2, "compute_grad_norm": false}})", Level::ok},
+      {R"({"zero_optimization": {"stage": 2, "compute_grad_norm": false}, "gradient_clipping": 1.0})", Level::error},
+      {R"({"zero_optimization": {"stage": 2, "compute_grad_norm": false, "offload_optimizer": {"device": "cpu"}}})",
+       Level::error},
       {R"({"zero_optimization": {"stage": 2, "zero_hpz_partition_size": 8}})", Level::warning},
       {R"({"communication_data_type": "float16"})", Level::error},
       {R"({"checkpoint": {"tag_validation": "maybe"}})", Level::error},
@@ -314,4 +318,66 @@ TEST_CASE("an optimizer that an earlier DeepSpeed had is unknown to the newest o
   Facts newest = with_deepspeed(R"({"optimizer": {"type": "OneBitAdam"}})");
   newest.packages.add("deepspeed", {"0.19.8", ""});
   CHECK(says(run_check(check_deepspeed_offload, newest), Level::error, "does not know"));
+}
+
+TEST_CASE("a sequence-parallel size that does not divide the world size is an error of its own") {
+  for (const char* config : {R"({"train_batch_size": 8, "sequence_parallel_size": 4})",
+                             R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+                                 "gradient_accumulation_steps": 1, "sequence_parallel_size": 4})"}) {
+    INFO(config);
+    Facts facts = with_deepspeed(config);
+    facts.plan.world_size = 2;
+    const std::vector<Line> lines = run_check(check_deepspeed_batch, facts);
+    CHECK(says(lines, Level::error, "4 does not divide the world size 2"));
+    CHECK_FALSE(says(lines, Level::error, "Set train_batch_size to 0"));
+  }
+}
+
+TEST_CASE("batch sizes whose product no number holds are an error") {
+  const std::string huge = R"("train_micro_batch_size_per_gpu": 4294967296, "gradient_accumulation_steps": 4294967296)";
+  CHECK(says(run(check_deepspeed_batch, R"({"train_batch_size": 1, )" + huge + "}"), Level::error, "any batch"));
+  Facts facts = with_deepspeed(R"({"train_batch_size": 1, "gradient_accumulation_steps": 4294967296})");
+  facts.plan.world_size = std::uint64_t{1} << 32;
+  CHECK(says(run_check(check_deepspeed_batch, facts), Level::error, "any batch"));
+}
+
+TEST_CASE("sequence parallelism of accelerate shares a batch among ranks, too") {
+  Facts facts = with_deepspeed(
+      R"({"train_batch_size": 2, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1})");
+  const std::string sizes = "num_processes: 4\nparallelism_config: {parallelism_config_sp_size: 2}\n";
+  CHECK(worst(check_deepspeed_batch, with_accelerate("distributed_type: DEEPSPEED\n" + sizes, facts)) == Level::ok);
+  CHECK(worst(check_deepspeed_batch, with_accelerate("distributed_type: MULTI_GPU\n" + sizes, facts)) == Level::error);
+}
+
+TEST_CASE("what an older DeepSpeed may take is no error") {
+  for (const char* config : {R"({"bf16": {"enabled": true, "auto_cast": false, "loss_scale": 0}})",
+                             R"({"compile": {"enabled": true, "backend": "inductor"}})"}) {
+    INFO(config);
+    Facts facts = with_deepspeed(config);
+    CHECK(worst(check_deepspeed_keys, facts) == Level::error);
+    facts.packages.add("deepspeed", {"0.15.4", ""});
+    CHECK(worst(check_deepspeed_keys, facts) == Level::warning);
+  }
+}
+
+TEST_CASE("elasticity works out the batch sizes in releases that have it") {
+  Facts facts = with_deepspeed(R"({"elasticity": {"enabled": true}})");
+  CHECK(run_check(check_deepspeed_batch, facts).empty());
+  facts.packages.add("deepspeed", {"0.15.4", ""});
+  CHECK(run_check(check_deepspeed_batch, facts).empty());
+  Facts newest = with_deepspeed(R"({"elasticity": {"enabled": true}})");
+  newest.packages.add("deepspeed", {"0.19.8", ""});
+  CHECK(worst(check_deepspeed_batch, newest) == Level::error);
+}
+
+TEST_CASE("of many lines of one check the first are kept, and the others counted") {
+  std::string json = R"({"zero_optimization": {"stage": 9})";
+  for (int k = 0; k < 100; ++k) json += ", \"own" + std::to_string(k) + "\": 1";
+  const Diagnosis diagnosis = diagnose(with_deepspeed(json + "}"));
+  std::vector<Line> keys;
+  std::ranges::copy_if(diagnosis.lines(), std::back_inserter(keys),
+                       [](const Line& line) { return line.check == Check::deepspeed_keys; });
+  REQUIRE(keys.size() == 21);
+  CHECK(keys.back().found == "… and 81 more lines of this kind.");
+  CHECK(keys.back().level == Level::error);
 }

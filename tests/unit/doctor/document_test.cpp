@@ -105,3 +105,14 @@ TEST_CASE("a value that is shown is short and whole characters") {
   for (int i = 0; i < 30; ++i) umlauts += "\xc3\xa4";
   CHECK(shown(Json(umlauts)).size() % 2 == 0);
 }
+
+TEST_CASE("a file of more keys than any config has is refused in little time") {
+  std::string yaml;
+  std::string json = "{";
+  for (int k = 0; k < 60'000; ++k) {
+    yaml += "key" + std::to_string(k) + ": 1\n";
+    json += (k > 0 ? "," : "") + std::string("\"key") + std::to_string(k) + "\": 1";
+  }
+  CHECK_THAT(parse_yaml_config("a.yaml", yaml).error, Catch::Contains("keys"));
+  CHECK_THAT(parse_json_config("a.json", json + "}").error, Catch::Contains("keys"));
+}

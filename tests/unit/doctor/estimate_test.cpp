@@ -137,3 +137,34 @@ TEST_CASE("states that no GPU holds are an error") {
   facts.plan.params = 13'000'000'000;
   CHECK(says(run_check(check_memory, facts), Level::error, "runs out of GPU memory"));
 }
+
+TEST_CASE("ZeRO++ keeps a second copy of the weights in each group") {
+  EstimateInput input = zero(3, 64);
+  input.secondary_ranks = 8;
+  CHECK(estimate_memory(input).device == Approx((16.0 / 64 + 2.0 / 8) * kBillion));
+  input.params_on_host = true;
+  input.ranks_per_node = 8;
+  CHECK(estimate_memory(input).host_of_node == Approx((2.0 / 64 + 2.0 / 8) * 8 * kBillion));
+  CHECK(view_of(Json::parse(R"({"zero_optimization": {"zero_hpz_partition_size": 8}})")).secondary_ranks == 8);
+}
+
+TEST_CASE("MiCS divides states among the ranks of a group") {
+  EstimateInput input = zero(3, 64);
+  input.shard_ranks = 8;
+  CHECK(estimate_memory(input).device == Approx(16.0 / 8 * kBillion));
+  CHECK(view_of(Json::parse(R"({"zero_optimization": {"mics_shard_size": 8}})")).shard_ranks == 8);
+}
+
+TEST_CASE("masters and moments may be bf16") {
+  DeepSpeedView view = view_of(Json::parse(
+      R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}, "zero_optimization": {"stage": 2}})"));
+  CHECK(state_bytes(view).master == 2);
+  CHECK(state_bytes(view).moments == 8);
+  view.stage = 3;
+  CHECK(state_bytes(view).master == 0);
+  view.bf16_states = true;
+  CHECK(state_bytes(view).moments == 4);
+  view.optimizer.device = "cpu";
+  CHECK(state_bytes(view).master == 2);
+  CHECK(state_bytes(view).offloaded_gradients == 2);
+}

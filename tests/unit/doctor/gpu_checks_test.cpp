@@ -100,3 +100,14 @@ TEST_CASE("MIG is a warning for one process, and an error for several") {
   facts.plan.world_size = 2;
   CHECK(worst(check_mig, facts) == Level::error);
 }
+
+TEST_CASE("a GPU in MIG mode that is not visible is no trouble") {
+  Facts facts = sample_facts();
+  facts.driver.all[0].mig = true;
+  facts.driver.all[0].instances = {"MIG-1"};
+  facts.driver.visible = {facts.driver.all[1]};
+  facts.plan.world_size = 2;
+  CHECK(worst(check_mig, facts) == Level::ok);
+  facts.driver.visible[0].uuid = "GPU-of-an-instance";
+  CHECK(worst(check_mig, facts) == Level::error);
+}

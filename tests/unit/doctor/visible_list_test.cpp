@@ -84,3 +84,10 @@ TEST_CASE("where the GPUs are not known, only the form counts") {
   CHECK(read_visible_list("GPU-x", {}).taken == 1);
   CHECK(read_visible_list("x", {}).taken == 0);
 }
+
+TEST_CASE("a comma at the end of the list hides nothing") {
+  CHECK(read("0,1,").why.empty());
+  CHECK(read("0,1,").taken == 2);
+  CHECK(read("0,,1").taken == 1);
+  CHECK(read(",").hides_all);
+}

@@ -77,6 +77,46 @@ TEST_CASE("a mistake is told by line and column, with what may have been meant")
   CHECK(complaint(folder.read("expect = 3")).find("a text, or a list of texts") != std::string::npos);
 }
 
+TEST_CASE("a column is that of the file, whatever escapes and characters stand before it") {
+  Folder folder;
+  const auto column = [&](const std::string& line) {
+    const RulesFile file = folder.read(line);
+    REQUIRE(file.complaints.size() == 1);
+    return file.complaints[0].column;
+  };
+  CHECK(column("expect = \"a on cdua\"") == 16);
+  CHECK(column("expect = \"a\\ton cdua\"") == 17);
+  CHECK(column("expect = \"\\u00e4 on cdua\"") == 21);
+  CHECK(column("expect = \"\u00e4 on cdua\"") == 16);
+  CHECK(column("expect = '\u00e4 on cdua'") == 16);
+  CHECK(column("expect = [\"\u00e4 on cpu\", \"a on cdua\"]") == 29);
+}
+
+TEST_CASE("conditions may have thousands of numbers, and no more") {
+  Folder folder;
+  const auto ranks = [](int count) {
+    std::string text;
+    for (int k = 0; k < count; ++k) text += (k > 0 ? ", " : "") + std::to_string(8 * k);
+    return text;
+  };
+  const std::string rule = "[[rule]]\nexpect = \"a on cpu\"\nranks = ";
+  const RulesFile file = folder.read(rule + "\"" + ranks(128) + "\"");
+  REQUIRE(file.complaints.empty());
+  const auto compiled_rule = rule_of_line("r.toml", 1, compiled_line(file.rules[0]));
+  REQUIRE(compiled_rule);
+  CHECK(holds(compiled_rule->ranks, 1016));
+  CHECK(complaint(folder.read(rule + "[" + ranks(3000) + "]")).find("rules.toml:3:9: more than 2000") == 0);
+  CHECK(complaint(folder.read(rule + "\"" + ranks(3000) + "\"")).find("rules.toml:3:9: more than 2000") == 0);
+}
+
+TEST_CASE("what is not known of activations is no condition of theirs") {
+  Folder folder;
+  CHECK(complaint(folder.read("[[rule]]\nsteps = \"1-\"\nexpect = \"activations of a on cpu\""))
+            .find("rules.toml:3:10: no step is known of activations") == 0);
+  CHECK(complaint(folder.read("expect = \"activations of a on cpu pinned\"")).find("pinned is not known") !=
+        std::string::npos);
+}
+
 TEST_CASE("files include each other, but not in a circle") {
   Folder folder;
   folder.write("common.toml", "expect = \"a on cpu\"\n");

@@ -96,7 +96,7 @@ TEST_CASE("a rule comes through its compiled line as it was") {
 TEST_CASE("a sentence that a file breaks into lines is one line, and comes through its compiled line") {
   Rule rule;
   REQUIRE_FALSE(parse_sentence("buffers of **.norm\n\ton one device", rule));
-  CHECK(rule.sentence == "buffers of **.norm  on one device");
+  CHECK(rule.sentence == "buffers of **.norm on one device");
   CHECK(rule.name == rule.sentence);
   const auto back = rule_of_line("rules.toml", 3, compiled_line(rule));
   REQUIRE(back);
@@ -110,4 +110,12 @@ TEST_CASE("spans are numbers and ranges") {
   CHECK_FALSE(holds(*parse_spans("2-"), std::nullopt));
   CHECK(holds({}, std::nullopt));
   for (const char* wrong : {"", "-", "3-1", "a", "1,,2", "1-2-3", "-4"}) CHECK_FALSE(parse_spans(wrong));
+}
+
+TEST_CASE("a sentence is the same however it is spaced") {
+  Rule wide;
+  Rule narrow;
+  CHECK_FALSE(parse_sentence(" a  on\t cpu ", wide));
+  CHECK_FALSE(parse_sentence("a on cpu", narrow));
+  CHECK(wide.sentence == narrow.sentence);
 }
