@@ -101,9 +101,13 @@ def test_second_setup_needs_no_network():
     alone = ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
         pytest.skip("a network namespace cannot be made here")
+    # Programs that run have the library mapped, and hooks are told by the sources.
+    installed = [ROOT / ".venv/lib/devsan/libdevsan.so", *(ROOT / ".venv/share/devsan/src").rglob("*")]
+    before = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in installed if path.is_file()]
     done = script("setup", prefix=alone)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Installing" not in done.stdout
+    assert before == [(path.stat().st_ino, path.stat().st_mtime_ns) for path in installed if path.is_file()]
     assert str(ROOT / ".venv/bin/devsan") in done.stdout
 
 
