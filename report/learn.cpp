@@ -4,14 +4,17 @@
 #include <memory>
 #include <optional>
 
+#include "report/findings/build_placements.h"
 #include "rules/rule.h"
 
 namespace devsan::report {
 namespace {
 
 constexpr std::uint32_t kLeastSteps = 3;  // of an optimizer, to tell what a step does not do
+constexpr char kBesideParameter[] = "optimizer state beside its parameter";
 constexpr std::size_t kMostSentences = 400;
 constexpr std::size_t kMostAlternatives = 6;
+constexpr std::size_t kMostTrials = 4000;  // of sentences, for a run with many names of which one is a part of another
 
 // Where a tensor was all the time; none for one that came and went, or was a mere placeholder.
 std::optional<std::string> lasting_place(const KeptTensor& track) {
@@ -66,6 +69,7 @@ struct Component {
 
 // All names, by their components.
 struct Names {
+  using Entry = std::pair<const std::string, std::unique_ptr<Names>>;
   std::map<std::string, std::unique_ptr<Names>> below;
   std::set<std::string> places;  // of all tensors in here; "" of one that has none
 
@@ -100,99 +104,139 @@ std::vector<std::string> number_patterns(std::vector<long> numbers) {
   return patterns;
 }
 
+// The tensors of one process, and whether it kept what a sentence says: a pattern may be the name of more than it was
+// made from.
+class Evidence {
+ public:
+  explicit Evidence(const trace::TraceFile& trace)
+      : trace_(trace), tracks_(kept_tensors_of(trace)), moving_(moving_tensors_of(trace)) {}
+
+  const std::vector<KeptTensor>& tracks() const { return tracks_; }
+  const std::vector<KeptTensor>& moving() const { return moving_; }
+
+  bool shows(const std::string& sentence) const {
+    rules::Rule rule;
+    return !rules::parse_sentence(sentence, rule) && keeps_rule(trace_, tracks_, moving_, rule);
+  }
+
+ private:
+  const trace::TraceFile& trace_;
+  std::vector<KeptTensor> tracks_;
+  std::vector<KeptTensor> moving_;
+};
+
+// What the sentences of a writer are about.
+struct Subject {
+  std::string words;  // "parameters and buffers"
+  std::size_t most_alternatives = kMostAlternatives;
+  bool may_be_bare = true;  // without a name
+};
+
 class Writer {
  public:
-  Writer(std::string what, std::size_t most_alternatives)
-      : what_(std::move(what)), most_alternatives_(most_alternatives) {}
+  Writer(const Evidence& evidence, Subject subject) : evidence_(evidence), subject_(std::move(subject)) {}
 
+  // Sentences about all names below a path. Where the process has not kept one, those about its parts.
   void write(const Names& names, const std::string& path) {
-    if (names.places.size() == 1) return sentence(path, *names.places.begin());
-    std::map<std::pair<std::string, std::string>, std::vector<Component>> uniform;  // by what is around, and place
-    std::vector<const std::pair<const std::string, std::unique_ptr<Names>>*> mixed;
-    for (const auto& entry : names.below) {
+    if (names.places.size() == 1) {
+      const std::string& place = *names.places.begin();
+      if (place.empty() || sentence(path, place)) return;
+    }
+    std::map<std::pair<std::string, std::string>, std::vector<Child>> uniform;  // by what is around, and place
+    std::vector<const Names::Entry*> mixed;
+    for (const Names::Entry& entry : names.below) {
       const Component component(entry.first);
       if (entry.second->places.size() == 1) {
         const std::string key = component.before + (is_number(component.word) ? "#" : "");
-        uniform[{key, *entry.second->places.begin()}].push_back(component);
+        uniform[{key, *entry.second->places.begin()}].push_back({component, &entry});
       } else {
         mixed.push_back(&entry);
       }
     }
     for (const auto& [key, group] : uniform) write_group(path, group, key.second);
-    for (const auto* entry : mixed) write(*entry->second, path + entry->first);
+    for (const Names::Entry* entry : mixed) write(*entry->second, path + entry->first);
   }
 
   std::vector<std::string> take() { return std::move(sentences_); }
 
  private:
-  void write_group(const std::string& path, const std::vector<Component>& group, const std::string& place) {
-    const Component& first = group.front();
-    if (is_number(first.word)) {
-      std::vector<long> numbers;
-      for (const Component& one : group) numbers.push_back(std::stol(one.word));
-      for (const std::string& text : number_patterns(numbers)) {
-        sentence(path + first.before + text + first.after, place);
-      }
-      return;
-    }
-    if (group.size() == 1 || group.size() > most_alternatives_) {
-      for (const Component& one : group) sentence(path + one.before + one.word + one.after, place);
-      return;
-    }
+  struct Child {
+    Component component;
+    const Names::Entry* entry;
+  };
+
+  void write_each(const std::string& path, const std::vector<Child>& group) {
+    for (const Child& child : group) write(*child.entry->second, path + child.entry->first);
+  }
+
+  void write_group(const std::string& path, const std::vector<Child>& group, const std::string& place) {
+    const Component& first = group.front().component;
+    if (group.size() == 1 || place.empty()) return write_each(path, group);
+    if (is_number(first.word)) return write_numbers(path, group, place);
+    if (group.size() > subject_.most_alternatives) return write_each(path, group);
     std::string words;
-    for (const Component& one : group) words += (words.empty() ? "" : ",") + one.word;
-    sentence(path + first.before + "{" + words + "}" + first.after, place);
+    for (const Child& child : group) words += (words.empty() ? "" : ",") + child.component.word;
+    if (!sentence(path + first.before + "{" + words + "}" + first.after, place)) write_each(path, group);
   }
 
-  void sentence(const std::string& pattern, const std::string& place) {
+  void write_numbers(const std::string& path, const std::vector<Child>& group, const std::string& place) {
+    const Component& first = group.front().component;
+    std::vector<long> numbers;
+    for (const Child& child : group) numbers.push_back(std::stol(child.component.word));
+    std::vector<std::string> texts;
+    for (const std::string& text : number_patterns(numbers)) texts.push_back(path + first.before + text + first.after);
+    const std::size_t before = sentences_.size();
+    const auto written = [&](const std::string& text) { return sentence(text, place); };
+    if (std::ranges::all_of(texts, written)) return;
+    sentences_.resize(before);
+    write_each(path, group);
+  }
+
+  // False where the process has not kept it.
+  bool sentence(const std::string& pattern, const std::string& place) {
     const bool usable = pattern.find_first_of(" \t\"\\") == std::string::npos;
-    if (place.empty() || !usable || sentences_.size() >= kMostSentences) return;
-    std::string text = what_;
-    if (!pattern.empty()) text += (text.empty() ? "" : " of ") + pattern;
-    if (text.empty()) text = "*";
-    rules::Rule rule;
-    text += " on " + place;
-    if (!rules::parse_sentence(text, rule)) sentences_.push_back(std::move(text));
+    if (pattern.empty() && !subject_.may_be_bare) return false;
+    if (!usable || sentences_.size() >= kMostSentences || ++trials_ > kMostTrials) return true;
+    std::string text = subject_.words + (pattern.empty() ? "" : " of " + pattern) + " on " + place;
+    if (!evidence_.shows(text)) return false;
+    sentences_.push_back(std::move(text));
+    return true;
   }
 
-  std::string what_;
-  std::size_t most_alternatives_;
+  const Evidence& evidence_;
+  const Subject subject_;
   std::vector<std::string> sentences_;
+  std::size_t trials_ = 0;
 };
 
 bool is_state(const KeptTensor& track) {
   return track.kind == trace::PlaceKind::state;
 }
 
-// Whether all state is, at each step, where its parameter is.
-bool state_is_beside(const std::vector<KeptTensor>& tracks) {
-  std::map<std::string, const KeptTensor*> parameters;
-  for (const KeptTensor& track : tracks) {
-    if (!is_state(track)) parameters.emplace(track.path(), &track);
+// Whether all state has a parameter that is seen, and was beside it.
+bool state_is_beside(const Evidence& evidence) {
+  std::set<std::string> parameters;
+  for (const KeptTensor& track : evidence.tracks()) {
+    if (!is_state(track)) parameters.insert(track.path());
   }
-  for (const KeptTensor& track : tracks) {
-    if (!is_state(track)) continue;
-    const auto about = parameters.find(track.owner);
-    if (about == parameters.end()) return false;
-    for (const Stay& stay : track.stays) {
-      const Stay* beside = about->second->at(stay.step);
-      if (stay.has(trace::kPlaceScalar)) continue;
-      if (beside == nullptr || beside->device != stay.device) return false;
-    }
-  }
-  return true;
+  const auto has_parameter = [&](const KeptTensor& track) {
+    return !is_state(track) || parameters.contains(track.owner);
+  };
+  return std::ranges::all_of(evidence.tracks(), has_parameter) && evidence.shows(kBesideParameter);
 }
 
-std::vector<std::string> sentences_about(const std::vector<KeptTensor>& tracks, const std::string& what,
-                                         rules::KindMask kinds) {
+std::vector<std::string> sentences_about(const Evidence& evidence, Subject subject, rules::KindMask kinds) {
   Names names;
-  for (const KeptTensor& track : tracks) {
-    if ((kinds & rules::mask_of(track.kind)) == 0 || is_passing(track)) continue;
+  for (const KeptTensor& track : evidence.moving()) {
+    if ((kinds & rules::mask_of(track.kind)) == 0) continue;
     if (is_state(track) && track.stays.back().has(trace::kPlaceScalar)) continue;
-    names.add(track.path(), lasting_place(track).value_or(""));
+    if (is_passing(track)) {
+      subject.may_be_bare = false;  // another run may have others
+    } else {
+      names.add(track.path(), lasting_place(track).value_or(""));
+    }
   }
-  // An attribute has a rule of its own, so that a notice tells when it is gone: a program's next version renames them.
-  Writer writer(what, kinds == rules::mask_of(trace::PlaceKind::attribute) ? 1 : kMostAlternatives);
+  Writer writer(evidence, std::move(subject));
   if (!names.places.empty()) writer.write(names, "");
   return writer.take();
 }
@@ -210,6 +254,22 @@ std::string with_device(std::string text, const std::string& from, const std::st
   return text;
 }
 
+std::vector<std::string> sentences_of(const Evidence& evidence) {
+  using trace::PlaceKind;
+  std::vector<std::string> all;
+  append_sentences(all, sentences_about(evidence, {"parameters and buffers"},
+                                        rules::mask_of(PlaceKind::parameter) | rules::mask_of(PlaceKind::buffer)));
+  // An attribute has a rule of its own, so that a notice tells when it is gone: a program's next version renames them.
+  append_sentences(all, sentences_about(evidence, {"attributes", 1}, rules::mask_of(PlaceKind::attribute)));
+  if (std::ranges::none_of(evidence.tracks(), is_state)) return all;
+  if (state_is_beside(evidence)) {
+    all.emplace_back(kBesideParameter);
+  } else {
+    append_sentences(all, sentences_about(evidence, {"optimizer state"}, rules::mask_of(PlaceKind::state)));
+  }
+  return all;
+}
+
 bool has_traffic(const Report& report, Kind kind, trace::Phase phase) {
   return std::ranges::any_of(report.findings,
                              [&](const Finding& finding) { return finding.kind == kind && finding.phase == phase; });
@@ -221,56 +281,50 @@ std::string in_quotes(const std::string& sentence) {
 
 }  // namespace
 
-std::vector<std::string> Learner::sentences_of(const std::vector<KeptTensor>& tracks,
-                                               const std::vector<KeptTensor>& moving) {
-  using trace::PlaceKind;
-  std::vector<std::string> all;
-  append_sentences(all, sentences_about(moving, "parameters and buffers",
-                                        rules::mask_of(PlaceKind::parameter) | rules::mask_of(PlaceKind::buffer)));
-  append_sentences(all, sentences_about(moving, "attributes", rules::mask_of(PlaceKind::attribute)));
-  if (std::ranges::any_of(tracks, is_state)) {
-    if (state_is_beside(tracks)) {
-      all.emplace_back("optimizer state beside its parameter");
-    } else {
-      append_sentences(all, sentences_about(moving, "optimizer state", rules::mask_of(PlaceKind::state)));
+void Learner::add(const trace::TraceFile& trace) {
+  optimizer_steps_ = std::max(optimizer_steps_, trace.header().optimizer_steps);
+  const Evidence evidence(trace);
+  if (evidence.tracks().empty()) return;
+  Process process{trace.rank().value_or(-1), trace.header().local_rank, sentences_of(evidence), true};
+  const std::string own = "cuda:" + std::to_string(process.local_rank);
+  for (const KeptTensor& track : evidence.tracks()) {
+    for (const Stay& stay : track.stays) {
+      process.by_local_rank = process.by_local_rank && (!stay.device.starts_with("cuda:") || stay.device == own);
+    }
+  }
+  processes_.push_back(std::move(process));
+}
+
+std::vector<Learner::Learned> Learner::learned() const {
+  const auto by_local_rank = [](const Process& process) { return process.by_local_rank && process.local_rank >= 0; };
+  const bool relative = std::ranges::all_of(processes_, by_local_rank);
+  std::map<int, std::size_t> processes;  // by rank
+  std::map<std::string, std::map<int, std::size_t>> keepers;
+  std::vector<Learned> all;
+  for (const Process& process : processes_) {
+    ++processes[process.rank];
+    for (std::string sentence : process.sentences) {
+      const std::string own = "cuda:" + std::to_string(process.local_rank);
+      if (relative) sentence = with_device(std::move(sentence), own, "cuda:local_rank");
+      if (!keepers.contains(sentence)) all.push_back({sentence, {}});
+      ++keepers[sentence][process.rank];
+    }
+  }
+  for (Learned& one : all) {
+    for (const auto& [rank, count] : keepers[one.sentence]) {
+      if (count == processes[rank]) one.ranks.insert(rank);
     }
   }
   return all;
 }
 
-void Learner::add(const trace::TraceFile& trace) {
-  optimizer_steps_ = std::max(optimizer_steps_, trace.header().optimizer_steps);
-  std::vector<KeptTensor> tracks = kept_tensors_of(trace);
-  if (tracks.empty()) return;
-  Process process{trace.rank().value_or(-1), trace.header().local_rank, {}, true};
-  const std::string own = "cuda:" + std::to_string(process.local_rank);
-  for (const KeptTensor& track : tracks) {
-    for (const Stay& stay : track.stays) {
-      process.by_local_rank = process.by_local_rank && (!stay.device.starts_with("cuda:") || stay.device == own);
-    }
-  }
-  process.sentences = sentences_of(tracks, moving_tensors_of(trace));
-  processes_.push_back(std::move(process));
-}
-
 std::string Learner::rules(const Report& report) const {
-  const auto by_local_rank = [](const Process& process) { return process.by_local_rank && process.local_rank >= 0; };
-  const bool relative = std::ranges::all_of(processes_, by_local_rank);
-  std::map<std::string, std::set<int>> ranks;
-  std::vector<std::string> order;
-  std::set<int> all;
-  for (const Process& process : processes_) {
-    all.insert(process.rank);
-    for (std::string sentence : process.sentences) {
-      const std::string own = "cuda:" + std::to_string(process.local_rank);
-      if (relative) sentence = with_device(std::move(sentence), own, "cuda:local_rank");
-      if (!ranks.contains(sentence)) order.push_back(sentence);
-      ranks[sentence].insert(process.rank);
-    }
-  }
+  const std::vector<Learned> learned = this->learned();
+  Ranks all;
+  for (const Process& process : processes_) all.insert(process.rank);
   std::vector<std::string> common;
-  for (const std::string& sentence : order) {
-    if (ranks[sentence] == all) common.push_back(sentence);
+  for (const Learned& one : learned) {
+    if (one.ranks == all) common.push_back(one.sentence);
   }
   if (optimizer_steps_ >= kLeastSteps) {
     for (const trace::Phase phase : {trace::Phase::forward, trace::Phase::backward}) {
@@ -282,16 +336,18 @@ std::string Learner::rules(const Report& report) const {
   std::string text = "# What a run kept. docs/rules.md says how rules are written.\nexpect = [\n";
   for (const std::string& sentence : common) text += "  " + in_quotes(sentence) + ",\n";
   text += "]\n";
-  for (const std::string& sentence : order) {
-    if (ranks[sentence] == all) continue;
+  for (const auto& [sentence, ranks] : learned) {
+    if (ranks == all) continue;
     rules::Spans spans;
-    for (const int rank : ranks[sentence]) {
+    for (const int rank : ranks) {
+      if (rank < 0) continue;  // no condition names processes without a rank
       if (!spans.empty() && spans.back().second + 1 == rank) {
         spans.back().second = rank;
       } else {
         spans.emplace_back(rank, rank);
       }
     }
+    if (spans.empty()) continue;
     text += "\n[[rule]]\nexpect = " + in_quotes(sentence) + "\nranks = " + in_quotes(rules::format_spans(spans)) + "\n";
   }
   return text;

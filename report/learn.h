@@ -27,10 +27,13 @@ class Learner {
     std::vector<std::string> sentences;
     bool by_local_rank;  // what is on a GPU is on that of the process's number
   };
+  using Ranks = std::set<int>;  // -1: without a rank
+  struct Learned {
+    std::string sentence;
+    Ranks ranks;  // all of whose processes say it
+  };
 
-  // `moving`: those of `tracks` with where they were within steps.
-  static std::vector<std::string> sentences_of(const std::vector<KeptTensor>& tracks,
-                                               const std::vector<KeptTensor>& moving);
+  std::vector<Learned> learned() const;
 
   std::vector<Process> processes_;
   std::uint32_t optimizer_steps_ = 0;

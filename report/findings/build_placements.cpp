@@ -60,11 +60,15 @@ bool says_something_of(const rules::Rule& rule, const KeptTensor& track, std::si
   const Stay& stay = track.stays[index];
   if (stay.has(trace::kPlaceEmpty)) return false;
   if (track.kind == trace::PlaceKind::state && stay.has(trace::kPlaceScalar)) return false;
-  if (rule.steps.empty()) return true;
   const std::int64_t end = index + 1 < track.stays.size() ? track.stays[index + 1].step : std::int64_t{last_step} + 1;
-  return std::ranges::any_of(rule.steps, [&](const auto& span) {
-    return span.first < std::max<std::int64_t>(end, std::int64_t{stay.step} + 1) && span.second >= stay.step;
-  });
+  return rules::meet(rule.steps, stay.step, std::max<std::int64_t>(end - 1, stay.step));
+}
+
+// Whether a rule's steps are among those of a wait or a copy. Of one that skipped steps, only two are known.
+bool happened_in_steps_of(const rules::Rule& rule, const Finding& finding) {
+  const Traffic& traffic = *finding.traffic;
+  return traffic.each_step ? rules::meet(rule.steps, finding.step, traffic.last_step)
+                           : rules::holds(rule.steps, finding.step) || rules::holds(rule.steps, traffic.last_step);
 }
 
 class Judge {
@@ -142,15 +146,31 @@ class Judge {
     std::vector<Breach> found;
     for (const KeptTensor* track : matched) {
       const KeptTensor* about = parameter(track->owner);
-      for (std::size_t k = 0; about != nullptr && k < track->stays.size(); ++k) {
-        const Stay* beside = about->at(track->stays[k].step);
-        if (beside == nullptr || beside->has(trace::kPlaceEmpty) || beside->device == track->stays[k].device) continue;
-        if (!says_something_of(rule, *track, k, last_step())) continue;
-        found.push_back({track, &track->stays[k], beside->device});
+      if (about == nullptr) continue;
+      for (const std::uint32_t step : steps_to_compare(rule, *track, *about)) {
+        const Stay* own = track->at(step);
+        const Stay* beside = about->at(step);
+        if (own == nullptr || own->has(trace::kPlaceEmpty) || own->has(trace::kPlaceScalar)) continue;
+        if (beside == nullptr || beside->has(trace::kPlaceEmpty) || beside->device == own->device) continue;
+        found.push_back({track, own, beside->device});
         break;
       }
     }
     return found;
+  }
+
+  // The steps at which one of the two may be elsewhere than before, as far as the rule is about them.
+  std::set<std::uint32_t> steps_to_compare(const rules::Rule& rule, const KeptTensor& one,
+                                           const KeptTensor& other) const {
+    std::set<std::uint32_t> steps;
+    for (const KeptTensor* track : {&one, &other}) {
+      for (const Stay& stay : track->stays) steps.insert(stay.step);
+    }
+    for (const auto& span : rule.steps) {
+      if (span.first <= last_step()) steps.insert(static_cast<std::uint32_t>(span.first));
+    }
+    std::erase_if(steps, [&](std::uint32_t step) { return !rules::holds(rule.steps, step); });
+    return steps;
   }
 
   // All that the pattern names together: the device that most of them are on is expected of the others.
@@ -268,6 +288,12 @@ Finding finding_of_breaches(const trace::TraceFile& trace, Expectation expectati
 
 }  // namespace
 
+bool keeps_rule(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks,
+                const std::vector<KeptTensor>& moving, const rules::Rule& rule) {
+  bool applied = false;
+  return Judge(trace, tracks, moving).breaches(rule, applied).empty();
+}
+
 std::vector<Finding> findings_of(const trace::TraceFile& trace, const Expectation& rule, std::vector<Breach> breaches) {
   using Group = std::tuple<std::string, int, std::string, std::string>;
   std::map<Group, std::vector<Breach>> groups;
@@ -346,7 +372,7 @@ void RuleBook::judge_traffic(const trace::TraceFile& trace, std::vector<Finding>
       const bool about_it = rule.about == (waits ? rules::About::sync : rules::About::transfer);
       if (!about_it || !holds_for(rule, trace) || (rule.phase && *rule.phase != finding.phase)) continue;
       if (!waits && each <= rule.over) continue;
-      if (!rule.steps.empty() && !rules::holds(rule.steps, finding.step)) continue;
+      if (!happened_in_steps_of(rule, finding)) continue;
       finding.expectation = expectation_of(rule);
       finding.expectation->expected = rule.sentence;
       finding.expectation->found = waits ? "the host waits" : copied_text(finding);

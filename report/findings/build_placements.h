@@ -49,6 +49,10 @@ struct Breach {
   std::string expected;  // "cuda:1"
 };
 
+// Whether the process kept a rule. `moving`: those of `tracks` with where they were within steps.
+bool keeps_rule(const trace::TraceFile& trace, const std::vector<KeptTensor>& tracks,
+                const std::vector<KeptTensor>& moving, const rules::Rule& rule);
+
 // Those of one rule as findings: one for each place of the program that put tensors there, and each device.
 std::vector<Finding> findings_of(const trace::TraceFile& trace, const Expectation& rule, std::vector<Breach> breaches);
 

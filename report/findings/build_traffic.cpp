@@ -145,6 +145,8 @@ Traffic facts_of(const trace::TraceFile& trace, const trace::Traffic& record) {
   const double times = 1.0 + fixed.repeats;
   const std::uint32_t last = std::max(trace.header().step, fixed.last_step);
   traffic.per_step = std::round(times / (1.0 + last - std::min(last, fixed.step)) * 100) / 100;
+  traffic.last_step = std::max(fixed.step, fixed.last_step);
+  traffic.each_step = fixed.steps > traffic.last_step - fixed.step;
   return traffic;
 }
 

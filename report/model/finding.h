@@ -131,6 +131,8 @@ struct Traffic {
   bool from_loader = false;  // a DataLoader made what was copied
   std::uint64_t bytes = 0;   // of all times together
   double per_step = 0;       // times a step, from the first one to the end of the run
+  std::uint32_t last_step = 0;
+  bool each_step = false;  // from the finding's step to the last one
 };
 
 // Memory of a device that code on the host followed a pointer to.

@@ -338,6 +338,44 @@ def test_rules_of_a_good_run_are_short_and_catch_a_misplacement_in_the_next(run_
     assert finding["expectation"]["names"][0] == "model.experts.2.up.weight"
 
 
+# A copy of the model, which a variable of its own keeps on the host; and a batch that comes and goes.
+SHADOWED = """
+    import copy
+    import torch
+    from torch import nn
+
+    class Shadow:
+        def __init__(self, model):
+            self.model = copy.deepcopy(model).cpu()
+
+    class Scaler:
+        def __init__(self):
+            self.scale = torch.ones(1)
+
+    def main():
+        model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)).to("cuda:0")
+        shadow, scaler = Shadow(model), Scaler()
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(4):
+            batch = {"x": torch.randn(4, 8, device="cuda:0")}
+            optimizer.zero_grad()
+            model(batch["x"]).square().mean().backward()
+            optimizer.step()
+
+    main()
+"""
+
+
+def test_the_run_that_rules_are_learned_from_keeps_them(run_python, devsan, tmp_path):
+    run = run_python(SHADOWED, sim=1)
+    rules = tmp_path / "learned.toml"
+    text = learned(devsan, run, rules)
+    assert '"parameters and buffers of shadow on cpu"' in text and '"attributes' in text
+    assert " of model on " not in text, "shadow.model is one of that name, too"
+    findings = view(devsan, run.out, "--rules", rules)["findings"]
+    assert [f for f in findings if f["kind"] == "wrong-placement"] == []
+
+
 def test_neighbors_at_one_place_are_learned_as_a_range(run_python, devsan, tmp_path):
     run = run_python(experts(["cuda:0", "cuda:1", "cuda:1", "cuda:1"]), sim=2)
     text = learned(devsan, run, tmp_path / "learned.toml")
@@ -346,7 +384,7 @@ def test_neighbors_at_one_place_are_learned_as_a_range(run_python, devsan, tmp_p
 
 def test_two_files_are_compared(devsan, tmp_path):
     one, other = tmp_path / "one.toml", tmp_path / "other.toml"
-    one.write_text('expect = ["a on cpu", "b on cuda:0"]')
+    one.write_text('expect = ["a  on\\t cpu", "b on cuda:0"]')
     other.write_text('expect = ["a on cpu"]\n[[rule]]\nexpect = "b on cuda:1"\nranks = 0')
     done = subprocess.run([devsan, "rules", "diff", one, other], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "- b on cuda:0\n+ b on cuda:1 (ranks 0)\n")
