@@ -3,10 +3,13 @@
 
     .venv/bin/python scripts/bench_page.py [--ranks N ...] [--keep DIR]
 
-Two processes run for real, on simulated devices; their traces are copied with another rank and pid each. Prints a table
-for docs/benchmarks.md: the size of the page, the time until it is painted, and until the list shows what a filter gives."""
+Two processes run for real, on simulated devices; their traces are copied with another rank and pid each. The same of a
+job that hangs, in which one rank of a hundred never enters a collective that the others wait in (`--hang-after`). Prints a
+table for docs/benchmarks.md: the size of the page, the time until it is painted, and until the list shows what a filter
+gives."""
 
 import argparse
+import itertools
 import os
 import pathlib
 import shutil
@@ -21,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
 import browser  # noqa: E402  (lies beside the tests)
+from rank_files import make_rank_files  # noqa: E402
 
 PLACES = 400  # lines with a mismatch of their own, half of them on each of the two ranks and half on one
 STEPS = 300
@@ -46,6 +50,20 @@ a, b = torch.ones(4, device="cuda"), torch.ones(4)
 a + b
 """
 
+HANG = """
+import datetime, threading, time, torch
+import torch.distributed as dist
+for _ in range(8):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=8))
+values = torch.ones(4)
+dist.all_reduce(values)
+if dist.get_rank() == 0:
+    time.sleep(60)  # until the launcher ends it
+dist.all_reduce(values)
+"""
+HANGS_EVERY = 100
+
 # From the event of the field to the second frame after it, when what changed is painted.
 FILTER = """async text => {
   const field = document.getElementById("search");
@@ -68,6 +86,16 @@ def program():
         body = line.format(op=("mul", "add", "sub", "div")[n % 4], n=n)
         places.append(guard + body.replace("\n", "\n    " if guard else "\n"))
     return PROGRAM.format(steps=STEPS, places="\n".join(places))
+
+
+def record_hang(folder):
+    """The directory with the traces of two ranks, of which the first never enters what the other waits in."""
+    file = folder / "hang.py"
+    file.write_text(HANG)
+    command = [ROOT / ".venv/bin/devsan", "run", "--quiet", "--hang-after", "1", "--out", folder / "hang", "--",
+               ROOT / ".venv/bin/python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", file]
+    subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, check=False, timeout=600)
+    return folder / "hang"
 
 
 def record(folder):
@@ -93,13 +121,15 @@ def copy_as(trace, folder, rank, ranks):
         copy.write(RANKS.pack(rank, rank % 8, ranks))
 
 
-def write_page(folder, traces, ranks):
-    """(page, seconds that `devsan view` took)"""
-    copies = folder / f"run{ranks}"
-    copies.mkdir()
+def copy_to(folder, traces, ranks):
+    folder.mkdir()
     for rank in range(ranks):
-        copy_as(traces[rank % 2], copies, rank, ranks)
-    page = folder / f"report{ranks}.html"
+        copy_as(traces[rank % 2], folder, rank, ranks)
+
+
+def write_page(copies):
+    """(page, seconds that `devsan view` took)"""
+    page = copies.with_suffix(".html")
     begin = time.monotonic()
     subprocess.run([ROOT / ".venv/bin/devsan", "view", "--all-runs", copies, "--html", page], check=True, timeout=600)
     seconds = time.monotonic() - begin
@@ -125,14 +155,19 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[8, 1000], metavar="N")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="leave the pages there")
     options = parser.parse_args()
-    print("| Ranks | Findings | Page | `devsan view` | First paint | Filtering |\n| --- | --- | --- | --- | --- | --- |")
+    print("| Run | Ranks | Findings | Page | `devsan view` | First paint | Filtering |\n| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as scratch, browser.browser() as running:
         folder = pathlib.Path(scratch)
-        traces = record(folder)
-        for ranks in options.ranks:
-            page, seconds = write_page(folder, traces, ranks)
+        traces, hang = record(folder), record_hang(folder)
+        for ranks, kind in itertools.product(options.ranks, ("training", "hang")):
+            copies = folder / f"{kind}{ranks}"
+            if kind == "training":
+                copy_to(copies, traces, ranks)
+            else:
+                make_rank_files(hang, copies, ranks, odd_every=HANGS_EVERY)
+            page, seconds = write_page(copies)
             paint, filtering, findings = measure(running, page)
-            print(f"| {ranks:,} | {findings.split()[0]} | {page.stat().st_size / 1e6:.1f} MB | {seconds:.1f} s | "
+            print(f"| {kind} | {ranks:,} | {findings.split()[0]} | {page.stat().st_size / 1e6:.1f} MB | {seconds:.1f} s | "
                   f"{paint:.0f} ms | {filtering:.0f} ms |", flush=True)
             if options.keep:
                 options.keep.mkdir(parents=True, exist_ok=True)

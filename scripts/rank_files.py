@@ -1,7 +1,7 @@
 """Makes the trace files of a large run from those of a small one, to measure and test how they are read.
 
-Each file is one of the given traces under another rank: header, name and times are those of a process of its own, and
-its findings happened as often as in no other. Of a file only what its trace uses takes up space on the disk.
+Each file is one of the given traces under another rank: header, name and times are those of a process of its own, its
+findings happened as often as in no other, and process groups of all ranks are of all of the large run. Of a file only what its trace uses takes up space on the disk.
 """
 
 import argparse
@@ -17,6 +17,7 @@ EVENTS = 6
 SYNC = 0x5E5AD0DE
 MEETING, TRAFFIC = 2, 5
 CHANGING = {MEETING: 16, TRAFFIC: 24}  # bytes of a payload that its sum leaves out; a time follows
+GROUP = 21  # "size" is its third number, and the last one how many ranks it lists: none where they are all there are
 REPEATS = {MEETING: 0, TRAFFIC: 8}  # where such a payload counts how often it happened again
 
 
@@ -49,6 +50,7 @@ class Template:
         self.size = len(data)
         self.header = data[:HEADER]
         self.rank = struct.unpack_from("<i", data, 32)[0]
+        self.ranks = struct.unpack_from("<i", data, 40)[0]
         self.start_ns = struct.unpack_from("<q", data, 48)[0]
         self.parts = []
         for index in range(6):
@@ -57,14 +59,14 @@ class Template:
             used = min(size, struct.unpack_from("<" + code, data, at)[0] * entry)
             self.parts.append((offset, bytearray(data[offset:offset + used]), number == EVENTS))
 
-    def findings(self, events):
-        """Of each record of a finding, where its payload begins and ends, and its kind."""
+    def records(self, events, kinds):
+        """Of each record of these kinds, where it begins and ends, and its kind."""
         at = 0
         while at + 16 <= len(events):
             sync, size, kind = struct.unpack_from("<IIH", events, at)
             if sync != SYNC or size < 16:
                 return
-            if kind in CHANGING:
+            if kind in kinds:
                 yield at, at + size, kind
             at += size
 
@@ -85,11 +87,18 @@ class Template:
             file.write(header)
             for offset, part, is_events in self.parts:
                 file.seek(offset)
-                file.write(self.events_of(part, rank, later_ns) if is_events else part)
+                file.write(self.events_of(part, rank, ranks, later_ns) if is_events else part)
 
-    def events_of(self, part, rank, later_ns):
+    def events_of(self, part, rank, ranks, later_ns):
         events = bytearray(part)
-        for begin, end, kind in self.findings(part):
+        for begin, end, _ in self.records(part, {GROUP}):
+            payload = begin + 16
+            if struct.unpack_from("<i", events, payload + 8)[0] != self.ranks:
+                continue
+            struct.pack_into("<ii", events, payload + 4, rank, ranks)
+            struct.pack_into("<I", events, payload + 28, 0)
+            struct.pack_into("<I", events, begin + 12, crc32c(events[payload:end]))
+        for begin, end, kind in self.records(part, CHANGING):
             payload = begin + 16
             struct.pack_into("<I", events, payload + REPEATS[kind], rank % 7)
             at = payload + CHANGING[kind]

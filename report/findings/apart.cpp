@@ -218,7 +218,7 @@ class RankEnds {
     const auto trouble = troubles_.find(*process.rank);
     if (trouble == troubles_.end() || trouble->second.step != step) return std::nullopt;
     const RankLog& log = logs_.ranks().at(*process.rank);
-    if (log.pid != process.pid || log.host != process.host) return std::nullopt;
+    if (!log.is_of(process)) return std::nullopt;
     std::string what = trouble->second.what;
     if (trouble->second.from_outside && first_ != nullptr && first_->first != *process.rank) {
       what += " after rank " + std::to_string(first_->first) + " had failed";

@@ -1,6 +1,7 @@
 #include "report/findings/attempts.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -55,7 +56,8 @@ void number_attempts(std::vector<Process>& processes, const std::vector<std::siz
     const Process& process = processes[index];
     const int before = numbers.empty() ? -1 : numbers.back();
     numbers.push_back(before < 0 || process.start_ns >= until_ns ? before + 1 : before);
-    until_ns = std::max(until_ns, process.ended_ns);
+    const bool runs = !process.ended.value_or(true);
+    until_ns = std::max(until_ns, runs ? std::numeric_limits<std::int64_t>::max() : process.ended_ns);
   }
   if (numbers.back() == 0) return;
   for (std::size_t i = 0; i < workers.size(); ++i) processes[workers[i]].attempt = numbers[i];

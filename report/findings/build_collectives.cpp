@@ -1,6 +1,7 @@
 #include "report/findings/build_collectives.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -57,21 +58,36 @@ const Finding* hang_of(int rank, const RankTrouble& trouble, const std::vector<F
   return hang == findings.end() ? nullptr : &*hang;
 }
 
+// Of a rank that failed in a collective in which nothing else is wrong: it waited for whoever is not known to be in it.
+// No finding is about those.
+bool waited_for_unseen(FirstFailure& failure, const Stories& stories, const std::vector<Finding>& findings) {
+  const auto explains = [](const Finding& one) { return one.collective && one.severity == Severity::error; };
+  if (std::ranges::any_of(findings, explains)) return false;
+  const std::optional<CollectivePlace> place = stories.waiting_for_unseen(*failure.rank);
+  if (!place) return false;
+  failure.waiting = stories.tell(*place);
+  failure.missing = ranks_in(*failure.waiting, RankTurn::never_entered);
+  if (failure.missing.empty()) failure.missing = ranks_in(*failure.waiting, RankTurn::no_trace);
+  return true;
+}
+
 }  // namespace
 
 // The first collective of the group that a rank waits in and another has not entered.
 std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
-  const std::vector<const RankLog*> members = members_of(group, logs_);
-  std::optional<CollectivePlace> hang;
-  for (const RankLog* const log : members) {
+  std::vector<const GroupLog*> logs;
+  std::uint64_t all_entered = std::numeric_limits<std::uint64_t>::max();
+  for (const RankLog* const log : members_of(group)) {
     const auto of_group = log->groups.find(&group);
-    if (of_group == log->groups.end()) continue;
-    for (const auto& [number, entry] : of_group->second.by_number) {
-      if (hang && number >= hang->number) break;
-      const CollectivePlace place{&group, number};
-      const bool missing = std::ranges::any_of(members, [&](const RankLog* one) { return never_entered(*one, place); });
-      if (waits_in(&entry) && missing) hang = place;
-    }
+    const bool has_any = of_group != log->groups.end();
+    all_entered = std::min(all_entered, has_any ? of_group->second.entered : 0);
+    if (has_any) logs.push_back(&of_group->second);
+  }
+  std::optional<CollectivePlace> hang;
+  for (const GroupLog* const log : logs) {
+    const auto beyond = log->by_number.upper_bound(all_entered);
+    const auto open = std::find_if(beyond, log->by_number.end(), [](const auto& one) { return waits_in(&one.second); });
+    if (open != log->by_number.end() && (!hang || open->first < hang->number)) hang = {&group, open->first};
   }
   return hang;
 }
@@ -80,12 +96,12 @@ std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
 bool Stories::is_explained(const CollectivePlace& place) const {
   if (first_ == nullptr || first_->second.from_collective) return false;
   const auto log = logs_.ranks().find(first_->first);
-  return is_member(*place.group, log->second) && never_entered(log->second, place);
+  return has_member(*place.group, log->second) && never_entered(log->second, place);
 }
 
 // The ranks that did not come to it wait themselves, for others.
 bool Stories::waits_elsewhere(const CollectivePlace& place) const {
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members_of(*place.group)) {
     if (!never_entered(*log, place)) continue;
     if (!log->last || !waits_in(&*log->last)) return false;
   }
@@ -94,11 +110,12 @@ bool Stories::waits_elsewhere(const CollectivePlace& place) const {
 
 std::int64_t Stories::waited_ns(const CollectivePlace& place) const {
   std::int64_t longest = 0;
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members_of(*place.group)) {
     const EnteredCollective* const entry = entry_of(*log, place);
     const auto trouble = troubles_.find(log->rank);
     if (waits_in(entry) && trouble != troubles_.end()) {
-      longest = std::max(longest, trouble->second.time_ns - entry->entered_ns);
+      const std::int64_t entered = clocks_.common(entry->entered_ns, log->host);
+      longest = std::max(longest, between(entered, trouble->second.time_ns));
     }
   }
   return longest;
@@ -106,13 +123,19 @@ std::int64_t Stories::waited_ns(const CollectivePlace& place) const {
 
 std::vector<CollectivePlace> Stories::hangs() const {
   std::vector<CollectivePlace> all;
+  bool explained = false;
   for (const GroupKey& group : logs_.groups()) {
     const std::optional<CollectivePlace> hang = hang_in(group);
-    if (!hang || is_explained(*hang)) continue;
+    if (!hang) continue;
+    if (is_explained(*hang)) {
+      explained = true;
+      continue;
+    }
     if (!ended_by_others_alone() || stuck_ || waited_ns(*hang) >= kLongWait) all.push_back(*hang);
   }
-  // Where some ranks are in nothing, they are why; others wait for those that wait for them.
-  const bool has_root = std::ranges::any_of(all, [&](const CollectivePlace& hang) { return !waits_elsewhere(hang); });
+  // Where some ranks are in nothing, or one of them failed, they are why; others wait for those that wait for them.
+  const bool has_root =
+      explained || std::ranges::any_of(all, [&](const CollectivePlace& hang) { return !waits_elsewhere(hang); });
   if (has_root) std::erase_if(all, [&](const CollectivePlace& hang) { return waits_elsewhere(hang); });
   return all;
 }
@@ -121,7 +144,7 @@ std::vector<CollectivePlace> Stories::mismatches() const {
   std::vector<CollectivePlace> all;
   for (const GroupKey& group : logs_.groups()) {
     std::map<std::uint64_t, std::pair<std::set<Signature>, bool>> by_number;
-    for (const RankLog* const log : members_of(group, logs_)) {
+    for (const RankLog* const log : members_of(group)) {
       const auto of_group = log->groups.find(&group);
       if (of_group == log->groups.end()) continue;
       for (const auto& [number, entry] : of_group->second.by_number) {
@@ -142,7 +165,7 @@ Finding Stories::hang_finding(const CollectivePlace& place) const {
   const RankLog* missing = nullptr;
   std::vector<int> ranks;
   const EnteredCollective* waiting = nullptr;
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members_of(*place.group)) {
     if (never_entered(*log, place)) {
       if (missing == nullptr) missing = log;
       ranks.push_back(log->rank);
@@ -161,7 +184,7 @@ Finding Stories::hang_finding(const CollectivePlace& place) const {
 
 Finding Stories::mismatch_finding(const CollectivePlace& place) const {
   std::map<Signature, std::vector<const RankLog*>> camps;
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members_of(*place.group)) {
     if (const EnteredCollective* entry = entry_of(*log, place)) camps[signature_of(*entry)].push_back(log);
   }
   // Of two camps of one size, that of the lowest rank counts as right.
@@ -169,10 +192,14 @@ Finding Stories::mismatch_finding(const CollectivePlace& place) const {
       camps, {}, [](const auto& camp) { return std::pair(camp.second.size(), -camp.second.front()->rank); });
   const RankLog* odd = nullptr;
   std::vector<int> ranks;
+  std::map<int, int> camp_of_rank;
+  int number = 0;
   for (const auto& [signature, camp] : camps) {
     if (signature == right->first) continue;
+    ++number;
     for (const RankLog* const log : camp) {
       ranks.push_back(log->rank);
+      camp_of_rank[log->rank] = number;
       if (odd == nullptr || log->rank < odd->rank) odd = log;
     }
   }
@@ -184,7 +211,10 @@ Finding Stories::mismatch_finding(const CollectivePlace& place) const {
   story.bytes = std::max(usual.bytes, usual.other_bytes);
   story.device = *usual.device;
   for (RankInCollective& turn : story.per_rank) {
-    if (std::ranges::find(ranks, turn.rank) != ranks.end()) turn.state = RankTurn::entered_other;
+    const auto camp = camp_of_rank.find(turn.rank);
+    if (camp == camp_of_rank.end()) continue;
+    turn.state = RankTurn::entered_other;
+    turn.camp = camp->second;
   }
   Finding finding = finding_about(Kind::collective_mismatch, *odd, std::move(story));
   finding.ranks = std::move(ranks);
@@ -200,7 +230,7 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
   for (const auto& [other, log] : logs_.ranks()) {
     if (other == rank) continue;
     for (const auto& [group, of_group] : log.groups) {
-      if (!is_member(*group, waited_for)) continue;
+      if (!has_member(*group, waited_for)) continue;
       const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
       if (open != of_group.by_number.end()) ++waiting[{group, open->first}];
     }
@@ -208,6 +238,19 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
   const auto most = std::ranges::max_element(waiting, {}, [](const auto& one) { return one.second; });
   if (most == waiting.end()) return std::nullopt;
   return most->first;
+}
+
+std::optional<CollectivePlace> Stories::waiting_for_unseen(int rank) const {
+  std::optional<CollectivePlace> place;
+  std::int64_t since_ns = 0;
+  for (const auto& [group, of_group] : logs_.ranks().at(rank).groups) {
+    if (unseen_in(*group).empty()) continue;
+    const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
+    if (open == of_group.by_number.end() || (place && open->second.entered_ns >= since_ns)) continue;
+    place = {group, open->first};
+    since_ns = open->second.entered_ns;
+  }
+  return place;
 }
 
 std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs,
@@ -246,6 +289,7 @@ std::optional<FirstFailure> first_failure_of(const std::vector<Process>& process
     failure.finding = hang->id;
     return failure;
   }
+  if (trouble.from_collective && waited_for_unseen(failure, stories, findings)) return failure;
   if (const auto place = stories.waiting_for(rank)) failure.waiting = stories.tell(*place);
   const auto about = [&](const Finding& finding) {
     if (finding.severity != Severity::error || finding.handled) return false;

@@ -126,8 +126,11 @@ void shorten(MemoryCurve& curve) {
   curve.points = std::move(kept);
 }
 
-// Of a process that ended by itself, what a report of thousands can show. The others may become findings.
+// Of a process that ended by itself, what a report of thousands can show. The others may become findings, which tell
+// of collectives on their own.
 void shorten(Process& process) {
+  if (process.last_collectives.size() > kBriefOperators) process.last_collectives.resize(kBriefOperators);
+  process.last_collectives.shrink_to_fit();
   if (process.close == trace::CloseMark::open) return;
   std::ranges::stable_sort(process.threads, std::greater<>(), &Thread::operators);
   if (process.threads.size() > kBriefThreads) process.threads.resize(kBriefThreads);
@@ -141,8 +144,6 @@ void shorten(Process& process) {
     peak.by_place.shrink_to_fit();
   }
   process.last_device_calls.clear();
-  if (process.last_collectives.size() > kBriefOperators) process.last_collectives.resize(kBriefOperators);
-  process.last_collectives.shrink_to_fit();
 }
 
 }  // namespace
@@ -159,6 +160,7 @@ void Collector::add(ReadTrace read) {
   add_notices(trace, process);
   child_ends_.add(trace);
   collectives_.add(trace, process);
+  rank_lists_.share(process.last_collectives);
   suppressor_.begin_trace(trace);
   if (facts_ != nullptr) facts_->add(trace, read.meetings);
   add_sources(trace, sources_);
@@ -225,6 +227,7 @@ Report Collector::take() {
   report_.run.suppressions = suppressor_.take();
   for (Notice& notice : rules_.unused()) report_.run.notices.push_back(std::move(notice));
   summarize_processes(report_.run);
+  report_.run.clocks = collectives_.clocks();
   return std::exchange(report_, {});
 }
 

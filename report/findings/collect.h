@@ -51,6 +51,7 @@ class Collector {
   RuleBook rules_;
   ChildEnds child_ends_;
   CollectiveLogs collectives_;
+  RankLists rank_lists_;
   FactsOfRun* facts_;
   Sources sources_;
 };

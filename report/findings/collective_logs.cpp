@@ -54,6 +54,17 @@ void add_stacks(const trace::TraceFile& trace, RankLog& log) {
   }
 }
 
+// When the process is known to have lived last.
+std::int64_t last_seen(const trace::TraceFile& trace, const Process& process) {
+  std::int64_t last = std::max(process.start_ns, process.ended_ns);
+  if (process.uncaught) last = std::max(last, process.uncaught->time_ns);
+  if (!process.step_times.steps.empty()) last = std::max(last, process.step_times.steps.back().begin_ns);
+  for (const trace::CollectiveEntry& entry : trace.collectives().last) {
+    last = std::max({last, entry.facts.entered_ns, entry.finished_ns});
+  }
+  return last;
+}
+
 // Where the clocks of two hosts may be apart: bounds of what is to be added to the second.
 struct Bounds {
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
@@ -111,16 +122,23 @@ std::string_view name_of_state(trace::CollectiveState state) {
 
 }  // namespace
 
+// A failure is an end that somebody told, whatever the backend does.
+bool waits_in(const EnteredCollective* entry) {
+  if (entry == nullptr || entry->is_over()) return false;
+  return entry->state == trace::CollectiveState::failed || !trace::ends_unseen(entry->flags);
+}
+
 void CollectiveLogs::add(const trace::TraceFile& trace, const Process& process) {
-  if (!process.rank || (process.operators == 0 && trace.failures().empty())) return;
-  // Others may have its number, too: children, and former attempts. The rank is who enters collectives.
-  const bool enters = !trace.collective_groups().empty();
-  const auto there = ranks_.find(*process.rank);
-  if (there != ranks_.end()) {
-    const RankLog& known = there->second;
-    const bool known_enters = !known.groups.empty();
-    if (known_enters != enters ? known_enters : process.start_ns < known.start_ns) return;
-  }
+  if (!process.rank) return;
+  RankProcess one{process.host,
+                  process.pid,
+                  process.parent_pid,
+                  text(process.command),
+                  process.start_ns,
+                  last_seen(trace, process),
+                  !trace.collective_groups().empty()};
+  one.idle = process.operators == 0 && trace.failures().empty();
+  if (!processes_[*process.rank].add(std::move(one))) return;
   RankLog log;
   log.rank = *process.rank;
   log.pid = process.pid;
@@ -219,9 +237,9 @@ EnteredCollective CollectiveLogs::entered(const trace::TraceFile& trace, const t
   return collective;
 }
 
-std::map<std::string, std::int64_t> CollectiveLogs::clock_offsets() const {
-  std::map<std::string, std::int64_t> offsets;
-  if (ranks_.empty()) return offsets;
+HostClocks CollectiveLogs::clocks() const {
+  HostClocks clocks;
+  if (ranks_.empty()) return clocks;
   const std::string& reference = ranks_.begin()->second.host;
   std::vector<const RankLog*> there;
   for (const auto& [rank, log] : ranks_) {
@@ -232,14 +250,27 @@ std::map<std::string, std::int64_t> CollectiveLogs::clock_offsets() const {
     if (log.host == reference) continue;
     for (const RankLog* const other : there) compare_clocks(*other, log, bounds[log.host]);
   }
-  for (const auto& [host, of_host] : bounds) offsets[host] = of_host.offset();
-  return offsets;
+  for (const auto& [host, of_host] : bounds) clocks.offsets[host] = of_host.offset();
+  return clocks;
+}
+
+void RankLists::share(std::vector<CollectiveCall>& calls) {
+  for (CollectiveCall& call : calls) {
+    if (call.group_ranks) call.group_ranks = *lists_.insert(call.group_ranks).first;
+  }
 }
 
 std::vector<CollectiveCall> last_collectives_of(const trace::TraceFile& trace, std::size_t most) {
-  std::map<std::uint32_t, GroupKey> groups;
+  struct Group {
+    std::string name;
+    SharedRanks ranks;
+  };
+  std::map<std::uint32_t, Group> groups;
   for (const trace::CollectiveGroup& group : trace.collective_groups()) {
-    groups.emplace(group.fixed.index, key_of(trace, group));
+    GroupKey key = key_of(trace, group);
+    Group& known = groups[group.fixed.index];
+    known.name = std::move(key.name);
+    if (!key.ranks.empty()) known.ranks = std::make_shared<const std::vector<int>>(std::move(key.ranks));
   }
   std::vector<CollectiveCall> calls;
   for (const trace::CollectiveEntry& entry : trace.collectives().last) {

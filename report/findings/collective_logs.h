@@ -11,7 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "report/findings/rank_processes.h"
 #include "report/model/finding.h"
+#include "report/model/host_clocks.h"
 #include "trace/reader.h"
 
 namespace devsan::report {
@@ -41,6 +43,9 @@ struct EnteredCollective {
   bool is_over() const { return state == trace::CollectiveState::finished; }
 };
 
+// Whether a rank has to do with the rest of its group in it, as far as anybody can tell. Null: it has not.
+bool waits_in(const EnteredCollective* entry);
+
 // One collective of a group, as its ranks have it.
 struct CollectivePlace {
   const GroupKey* group = nullptr;
@@ -67,6 +72,11 @@ struct RankLog {
   std::vector<ThreadStack> threads;         // of its threads then, that of the main thread first
   std::uint64_t stuck_in = 0;               // the number plus 1 of the collective that it was in then; 0: in none
   std::optional<CollectivePlace> stuck_at;  // the same; none where nothing is left of that
+
+  // Pids come again, also on one host.
+  bool is_of(const Process& process) const {
+    return pid == process.pid && start_ns == process.start_ns && host == process.host;
+  }
 };
 
 class CollectiveLogs {
@@ -77,9 +87,9 @@ class CollectiveLogs {
   const std::map<int, RankLog>& ranks() const { return ranks_; }
   const std::set<GroupKey>& groups() const { return groups_; }
 
-  // What is to be added to the clock of a host so that it agrees with that of the lowest rank's: what no rank can have
-  // finished before another had entered tells. 0 where the clocks may well agree.
-  std::map<std::string, std::int64_t> clock_offsets() const;
+  // By the clock of the lowest rank's host: what no rank can have finished before another had entered tells how far
+  // that of another host is ahead. 0 where the clocks may well agree.
+  HostClocks clocks() const;
 
  private:
   const std::string* text(std::string_view text);
@@ -90,10 +100,23 @@ class CollectiveLogs {
                       RankLog& log);
 
   std::map<int, RankLog> ranks_;
+  std::map<int, RankProcesses> processes_;
   std::set<GroupKey> groups_;
   std::set<std::string, std::less<>> texts_;
   std::deque<Frame> frames_;
   std::unordered_map<std::string, const Frame*> frame_by_place_;
+};
+
+// Makes equal lists of ranks one.
+class RankLists {
+ public:
+  void share(std::vector<CollectiveCall>& calls);
+
+ private:
+  struct Less {
+    bool operator()(const SharedRanks& left, const SharedRanks& right) const { return *left < *right; }
+  };
+  std::set<SharedRanks, Less> lists_;
 };
 
 // The last collectives of a process, newest first, for who wants to see them one by one.

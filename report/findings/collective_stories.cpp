@@ -14,6 +14,36 @@ bool is_stuck(const RankLog& log) {
   return log.stuck_at && waits_in(entry_of(log, *log.stuck_at));
 }
 
+// Ascending. A damaged trace may name a rank twice, or what is none.
+std::set<int> distinct_ranks(const GroupKey& group) {
+  std::set<int> ranks(group.ranks.begin(), group.ranks.end());
+  std::erase_if(ranks, [](int rank) { return rank < 0; });
+  return ranks;
+}
+
+std::vector<const RankLog*> members_in(const CollectiveLogs& logs, const GroupKey& group) {
+  std::vector<const RankLog*> members;
+  if (group.ranks.empty()) {
+    for (const auto& [rank, log] : logs.ranks()) {
+      if (is_member(group, log)) members.push_back(&log);
+    }
+    return members;
+  }
+  for (const int rank : distinct_ranks(group)) {
+    const auto log = logs.ranks().find(rank);
+    if (log != logs.ranks().end()) members.push_back(&log->second);
+  }
+  return members;
+}
+
+std::vector<int> unseen_members(const CollectiveLogs& logs, const GroupKey& group) {
+  std::vector<int> unseen;
+  for (const int rank : distinct_ranks(group)) {
+    if (!logs.ranks().contains(rank)) unseen.push_back(rank);
+  }
+  return unseen;
+}
+
 }  // namespace
 
 const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place) {
@@ -28,21 +58,9 @@ bool never_entered(const RankLog& log, const CollectivePlace& place) {
   return group == log.groups.end() || group->second.entered < place.number;
 }
 
-bool waits_in(const EnteredCollective* entry) {
-  return entry != nullptr && !entry->is_over() && (entry->flags & (trace::kEndNotTold | trace::kCaptured)) == 0;
-}
-
 bool is_member(const GroupKey& group, const RankLog& log) {
   if (group.ranks.empty()) return log.groups.contains(&group);
   return std::ranges::find(group.ranks, log.rank) != group.ranks.end();
-}
-
-std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs) {
-  std::vector<const RankLog*> members;
-  for (const auto& [rank, log] : logs.ranks()) {
-    if (is_member(group, log)) members.push_back(&log);
-  }
-  return members;
 }
 
 Finding finding_about(Kind kind, const RankLog& log, CollectiveStory story) {
@@ -68,20 +86,31 @@ void identify(Finding& finding, const EnteredCollective& entry) {
 
 Stories::Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,
                  const std::map<int, RankTrouble>& troubles)
-    : processes_(processes), logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
+    : logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
+  for (const GroupKey& group : logs_.groups()) {
+    members_.emplace(&group, members_in(logs_, group));
+    unseen_.emplace(&group, unseen_members(logs_, group));
+  }
+  for (const Process& process : processes) {
+    if (process.rank) ranks_with_traces_.insert(*process.rank);
+    const auto log = process.rank ? logs_.ranks().find(*process.rank) : logs_.ranks().end();
+    if (log != logs_.ranks().end() && log->second.is_of(process)) processes_by_rank_.emplace(log->first, &process);
+  }
   stuck_ = std::ranges::any_of(logs_.ranks(), [](const auto& one) { return is_stuck(one.second); });
 }
 
-const Process* Stories::process_of(const RankLog& log) const {
-  const auto found = std::ranges::find_if(
-      processes_, [&](const Process& process) { return process.pid == log.pid && process.host == log.host; });
-  return found == processes_.end() ? nullptr : &*found;
+bool Stories::has_member(const GroupKey& group, const RankLog& log) const {
+  return std::ranges::binary_search(members_of(group), log.rank, {}, &RankLog::rank);
 }
 
 const Frame* place_in(const std::vector<ThreadStack>& threads) {
   if (threads.empty()) return nullptr;
   const auto own = std::ranges::find_if(threads.front().frames, [](const Frame& frame) { return !frame.torch; });
   return own == threads.front().frames.end() ? nullptr : &*own;
+}
+
+std::int64_t between(std::int64_t earlier, std::int64_t later) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(later) - static_cast<std::uint64_t>(earlier));
 }
 
 std::optional<Frame> frame_at(const Frame* frame) {
@@ -106,11 +135,22 @@ RankInCollective Stories::turn_of(const RankLog& log, const CollectivePlace& pla
   return turn;
 }
 
+RankInCollective Stories::turn_of_unseen(int rank) const {
+  RankInCollective turn;
+  turn.rank = rank;
+  turn.state = RankTurn::no_trace;
+  if (!ranks_with_traces_.contains(rank)) return turn;
+  turn.state = RankTurn::never_entered;
+  turn.what = "ran no operator";
+  return turn;
+}
+
 // What a rank did instead.
 void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const {
   const auto trouble = troubles_.find(log.rank);
   const bool failed = trouble != troubles_.end() && !trouble->second.from_outside;
-  const Process* const process = process_of(log);
+  const auto known = processes_by_rank_.find(log.rank);
+  const Process* const process = known != processes_by_rank_.end() ? known->second : nullptr;
   turn.state = RankTurn::never_entered;
   if (log.last && waits_in(&*log.last) && (!failed || trouble->second.from_collective)) {
     turn.state = RankTurn::entered_other;
@@ -124,7 +164,7 @@ void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, Ran
     turn.where = trouble->second.where;
     turn.at_last_operator = trouble->second.last_operator.has_value();
     turn.what = trouble->second.what;
-  } else if (process != nullptr && process->close != trace::CloseMark::open) {
+  } else if (trouble == troubles_.end() && process != nullptr && process->close != trace::CloseMark::open) {
     turn.state = RankTurn::gone;
     turn.what = "had ended";
   } else if (const Frame* const there = place_in(turn.threads)) {
@@ -141,7 +181,7 @@ CollectiveStory Stories::tell(const CollectivePlace& place) const {
   story.group = place.group->name;
   story.group_ranks = place.group->ranks;
   story.sequence = place.number;
-  const std::vector<const RankLog*> members = members_of(*place.group, logs_);
+  const std::vector<const RankLog*>& members = members_of(*place.group);
   if (story.group_ranks.empty()) {
     for (const RankLog* const log : members) story.group_ranks.push_back(log->rank);
   }
@@ -151,6 +191,8 @@ CollectiveStory Stories::tell(const CollectivePlace& place) const {
     if (told == nullptr || (waits_in(entry) && !waits_in(told))) told = entry != nullptr ? entry : told;
     story.per_rank.push_back(turn_of(*log, place));
   }
+  for (const int rank : unseen_in(*place.group)) story.per_rank.push_back(turn_of_unseen(rank));
+  std::ranges::sort(story.per_rank, {}, &RankInCollective::rank);
   if (told == nullptr) return story;
   story.name = collective_name(*told->op);
   story.dtype = *told->dtype;

@@ -1,8 +1,10 @@
 // What happened in collectives of a run: where each rank was, and what that makes of hangs, mismatches and long waits.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +18,11 @@ namespace devsan::report {
 // What a rank has of it; null where it has not entered it, or that is no longer known.
 const EnteredCollective* entry_of(const RankLog& log, const CollectivePlace& place);
 bool never_entered(const RankLog& log, const CollectivePlace& place);
-// Whether a rank has to do with the rest of its group in it.
-bool waits_in(const EnteredCollective* entry);
 // Where torch did not say who is in the group, those are that have been in it.
 bool is_member(const GroupKey& group, const RankLog& log);
-// The members that have traces.
-std::vector<const RankLog*> members_of(const GroupKey& group, const CollectiveLogs& logs);
+
+// Times of a damaged trace may be any numbers.
+std::int64_t between(std::int64_t earlier, std::int64_t later);
 
 // Where the main thread was; null where that is not known.
 const Frame* place_in(const std::vector<ThreadStack>& threads);
@@ -52,23 +53,32 @@ class Stories {
   Finding slow_finding(const CollectivePlace& place) const;
   // What the others were in with a rank that failed; none where they were in nothing.
   std::optional<CollectivePlace> waiting_for(int rank) const;
+  // The first that the rank waits in with members of which there is no log; none where there are all.
+  std::optional<CollectivePlace> waiting_for_unseen(int rank) const;
 
  private:
-  const Process* process_of(const RankLog& log) const;
+  // The members of a group of which there are logs, by rank.
+  const std::vector<const RankLog*>& members_of(const GroupKey& group) const { return members_.at(&group); }
+  // The other members, as far as torch named them.
+  const std::vector<int>& unseen_in(const GroupKey& group) const { return unseen_.at(&group); }
+  bool has_member(const GroupKey& group, const RankLog& log) const;
+  RankInCollective turn_of_unseen(int rank) const;
   RankInCollective turn_of(const RankLog& log, const CollectivePlace& place) const;
   void tell_absence(const RankLog& log, const CollectivePlace& place, RankInCollective& turn) const;
   std::optional<CollectivePlace> hang_in(const GroupKey& group) const;
   bool is_explained(const CollectivePlace& place) const;
   bool waits_elsewhere(const CollectivePlace& place) const;
   std::int64_t waited_ns(const CollectivePlace& place) const;
-  std::int64_t entered_ns(const RankLog& log, const EnteredCollective& entry) const;
   void tell_slow(const CollectivePlace& place, CollectiveStory& story) const;
 
-  const std::vector<Process>& processes_;
   const CollectiveLogs& logs_;
   const std::map<int, RankTrouble>& troubles_;
   const std::pair<const int, RankTrouble>* const first_;
-  const std::map<std::string, std::int64_t> offsets_ = logs_.clock_offsets();
+  const HostClocks clocks_ = logs_.clocks();
+  std::map<const GroupKey*, std::vector<const RankLog*>> members_;
+  std::map<const GroupKey*, std::vector<int>> unseen_;
+  std::map<int, const Process*> processes_by_rank_;
+  std::set<int> ranks_with_traces_;
   bool stuck_ = false;  // a collective took longer than `--hang-after`
 };
 

@@ -22,6 +22,12 @@ bool asks_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
+// What a shell makes of a signal, and handlers that end the process say by custom.
+bool says_asked_to_end(int status) {
+  constexpr int kSignalled = 128;
+  return status > kSignalled && asks_to_end(status - kSignalled);
+}
+
 std::string said(const UncaughtException& uncaught) {
   std::string text = "raised " + uncaught.type;
   const std::string first = uncaught.message.substr(0, uncaught.message.find('\n'));
@@ -48,7 +54,7 @@ bool last_collective_failed(const RankLog& log) {
 }
 
 bool waits_in_last_collective(const RankLog& log) {
-  return log.last && !log.last->is_over() && (log.last->flags & trace::kEndNotTold) == 0;
+  return log.last && waits_in(&*log.last);
 }
 
 // For a process whose end is not recorded.
@@ -84,6 +90,8 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
   if (process.ending && process.ending->status.value_or(0) != 0) {
     trouble.time_ns = process.ended_ns;
     trouble.left = true;
+    trouble.had_error = process.first_error_ns != 0;
+    trouble.from_outside = says_asked_to_end(*process.ending->status);
     trouble.what = "left with status " + std::to_string(*process.ending->status);
     trouble.from_collective = last_collective_failed(log);
     return trouble;
@@ -106,6 +114,20 @@ void excuse_the_killed(std::map<int, RankTrouble>& troubles) {
   }
   for (auto& [rank, trouble] : troubles) {
     if (!trouble.raised && earliest != 0 && trouble.time_ns > earliest + kPatience) trouble.from_outside = true;
+  }
+}
+
+// Launchers ask the others to end once a rank is gone, and a handler of SIGTERM may leave with any status. Where that
+// rank had waited in vain, those that leave afterwards, without an error of their own, are what it waited for.
+void excuse_the_asked(std::map<int, RankTrouble>& troubles) {
+  std::int64_t earliest = 0;
+  for (const auto& [rank, trouble] : troubles) {
+    if (!trouble.raised || !trouble.from_collective || trouble.lost_peer || trouble.gone_ns == 0) continue;
+    if (earliest == 0 || trouble.gone_ns < earliest) earliest = trouble.gone_ns;
+  }
+  if (earliest == 0) return;
+  for (auto& [rank, trouble] : troubles) {
+    if (trouble.left && !trouble.had_error && trouble.time_ns > earliest) trouble.from_outside = true;
   }
 }
 
@@ -151,18 +173,21 @@ std::map<int, const Process*> workers_of_attempt(const std::vector<Process>& pro
 
 const RankLog* log_of(const Process& process, const CollectiveLogs& logs) {
   const auto log = process.rank ? logs.ranks().find(*process.rank) : logs.ranks().end();
-  if (log == logs.ranks().end() || log->second.pid != process.pid || log->second.host != process.host) return nullptr;
-  return &log->second;
+  return log != logs.ranks().end() && log->second.is_of(process) ? &log->second : nullptr;
 }
 
-// Its collectives are known of the last attempt alone.
-std::optional<RankTrouble> trouble_in(const Process& process, const CollectiveLogs& logs) {
-  const RankLog* const log = log_of(process, logs);
-  return trouble_of(process, log != nullptr ? *log : RankLog());
+// `log` is null of a former attempt: what it entered is not known any more.
+std::optional<RankTrouble> trouble_in(const Process& process, const RankLog* log, const HostClocks& clocks) {
+  std::optional<RankTrouble> trouble = trouble_of(process, log != nullptr ? *log : RankLog());
+  if (!trouble) return trouble;
+  trouble->time_ns = clocks.common(trouble->time_ns, process.host);
+  trouble->gone_ns = clocks.common(process.ended_ns, process.host);
+  return trouble;
 }
 
 void judge(std::map<int, RankTrouble>& troubles) {
   excuse_the_killed(troubles);
+  excuse_the_asked(troubles);
   judge_the_unknown(troubles);
 }
 
@@ -178,11 +203,12 @@ bool was_ended_for(const std::pair<const int, RankTrouble>& first, const Process
   return killed && trouble != nullptr && (trouble->from_outside || trouble->raised);
 }
 
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, std::optional<int> attempt) {
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks,
+                      std::optional<int> attempt) {
   const std::map<int, const Process*> workers = workers_of_attempt(processes, attempt);
   std::map<int, RankTrouble> troubles;
   for (const auto& [rank, worker] : workers) {
-    if (auto trouble = trouble_in(*worker, logs)) troubles.emplace(rank, std::move(*trouble));
+    if (auto trouble = trouble_in(*worker, log_of(*worker, logs), clocks)) troubles.emplace(rank, std::move(*trouble));
   }
   judge(troubles);
   const auto* const first = first_trouble(troubles);
@@ -190,8 +216,8 @@ void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& log
   const Process* const failed = workers.at(first->first);
   for (Process& process : processes) {
     if (!process.rank || process.attempt != attempt || &process == failed) continue;
-    const bool before =
-        process.ended_ns != 0 && process.host == failed->host && process.ended_ns < first->second.time_ns;
+    const bool before = process.ended_ns != 0 && process.host == failed->host &&
+                        clocks.common(process.ended_ns, process.host) < first->second.time_ns;
     const auto trouble = troubles.find(*process.rank);
     const bool own = trouble != troubles.end() && workers.at(*process.rank) == &process;
     if (!before && was_ended_for(*first, process, own ? &trouble->second : nullptr)) process.ended_after = first->first;
@@ -205,20 +231,17 @@ void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& log
   for (const Process& process : processes) {
     if (process.rank) attempts.insert(process.attempt);
   }
-  for (const std::optional<int>& attempt : attempts) tell_ended_after(processes, logs, attempt);
+  const HostClocks clocks = logs.clocks();
+  for (const std::optional<int>& attempt : attempts) tell_ended_after(processes, logs, clocks, attempt);
 }
 
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs) {
   std::map<int, RankTrouble> troubles;
-  const std::map<std::string, std::int64_t> offsets = logs.clock_offsets();
+  const HostClocks clocks = logs.clocks();
   for (const Process& process : processes) {
     const RankLog* const log = log_of(process, logs);
     if (log == nullptr) continue;
-    std::optional<RankTrouble> trouble = trouble_of(process, *log);
-    if (!trouble) continue;
-    const auto offset = offsets.find(process.host);
-    if (trouble->time_ns != 0 && offset != offsets.end()) trouble->time_ns += offset->second;
-    troubles.emplace(log->rank, std::move(*trouble));
+    if (auto trouble = trouble_in(process, log, clocks)) troubles.emplace(log->rank, std::move(*trouble));
   }
   judge(troubles);
   return troubles;

@@ -14,6 +14,7 @@ namespace devsan::report {
 
 struct RankTrouble {
   std::int64_t time_ns = 0;  // by the clock of the lowest rank's host; 0 not known
+  std::int64_t gone_ns = 0;  // when the process had ended, by the same clock; 0 not known
   std::uint32_t step = 0;
   std::optional<Frame> where;
   std::optional<Frame> last_operator;  // as of a FirstFailure
@@ -23,6 +24,7 @@ struct RankTrouble {
   bool from_outside = false;           // somebody ended the process, as launchers do once another rank has failed
   bool raised = false;                 // an exception that nothing caught
   bool left = false;                   // with a status that says it failed
+  bool had_error = false;              // a finding in this process alone, which may be why it left
   bool end_unknown = false;            // nobody was told how it ended
 };
 

@@ -12,57 +12,44 @@ namespace {
 // The least that `--hang-after` may be.
 constexpr std::int64_t kLeastPatience = 1'000'000'000;
 
-// Times of a damaged trace may be any numbers.
-std::int64_t between(std::int64_t earlier, std::int64_t later) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(later) - static_cast<std::uint64_t>(earlier));
-}
-
-std::int64_t after(std::int64_t time, std::int64_t more) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(time) + static_cast<std::uint64_t>(more));
-}
-
 }  // namespace
 
 // Those that took longer than `--hang-after` on a rank, and then ended.
 std::vector<CollectivePlace> Stories::slow_waits() const {
   std::set<CollectivePlace> places;
   for (const auto& [rank, log] : logs_.ranks()) {
-    if (!log.stuck_at || !is_member(*log.stuck_at->group, log)) continue;
+    if (!log.stuck_at || !has_member(*log.stuck_at->group, log)) continue;
     const EnteredCollective* const entry = entry_of(log, *log.stuck_at);
     if (entry == nullptr || !entry->is_over() || entry->finished_ns < log.stuck_ns) continue;
-    const std::vector<const RankLog*> members = members_of(*log.stuck_at->group, logs_);
-    if (std::ranges::any_of(members, [&](const RankLog* one) { return waits_in(entry_of(*one, *log.stuck_at)); })) {
-      continue;
-    }
     // Who was asked where it is may have been in one of its own, for a moment.
     if (between(entry->entered_ns, log.stuck_ns) >= kLeastPatience) places.insert(*log.stuck_at);
   }
+  std::erase_if(places, [&](const CollectivePlace& place) {
+    const auto still_waits = [&](const RankLog* log) { return waits_in(entry_of(*log, place)); };
+    return std::ranges::any_of(members_of(*place.group), still_waits);
+  });
   return {places.begin(), places.end()};
-}
-
-// By the clock of the lowest rank's host.
-std::int64_t Stories::entered_ns(const RankLog& log, const EnteredCollective& entry) const {
-  const auto offset = offsets_.find(log.host);
-  return after(entry.entered_ns, offset == offsets_.end() ? 0 : offset->second);
 }
 
 // Who had entered it when a rank's patience ended waited; who came later was waited for.
 void Stories::tell_slow(const CollectivePlace& place, CollectiveStory& story) const {
   std::int64_t noticed = std::numeric_limits<std::int64_t>::max();
   std::int64_t first = noticed;
-  for (const RankLog* const log : members_of(*place.group, logs_)) {
+  for (const RankLog* const log : members_of(*place.group)) {
     const EnteredCollective* const entry = entry_of(*log, place);
     if (entry == nullptr) continue;
-    const std::int64_t entered = entered_ns(*log, *entry);
+    const std::int64_t entered = clocks_.common(entry->entered_ns, log->host);
     first = std::min(first, entered);
-    if (log->stuck_at == place) noticed = std::min(noticed, after(log->stuck_ns, between(entry->entered_ns, entered)));
+    if (log->stuck_at == place) noticed = std::min(noticed, clocks_.common(log->stuck_ns, log->host));
   }
   for (RankInCollective& turn : story.per_rank) {
-    const RankLog& log = logs_.ranks().at(turn.rank);
+    const auto known = logs_.ranks().find(turn.rank);
+    if (known == logs_.ranks().end()) continue;
+    const RankLog& log = known->second;
     turn.threads = log.threads;
     const EnteredCollective* const entry = entry_of(log, place);
     if (entry == nullptr) continue;
-    const std::int64_t entered = entered_ns(log, *entry);
+    const std::int64_t entered = clocks_.common(entry->entered_ns, log.host);
     if (entered < noticed) {
       turn.state = RankTurn::waiting;
       story.waited_ns = std::max(story.waited_ns, between(entry->entered_ns, entry->finished_ns));

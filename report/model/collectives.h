@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 namespace devsan::report {
 
 // Where a rank was when the others were in a collective.
-enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone, late };
+enum class RankTurn : std::uint8_t { waiting, never_entered, finished, entered_other, gone, late, no_trace };
 std::string_view name_of(RankTurn turn);
 
 // What a thread did when a collective took too long.
@@ -29,6 +30,7 @@ struct RankInCollective {
   std::string what;               // one sentence without a subject
   bool at_last_operator = false;  // `where` is the line of its last operator; where it ended is not known
   std::string entered{};          // what it entered, alone: "entered all_reduce of 16 bytes …"; empty where nothing
+  int camp = 0;                   // in a mismatch: those of one number entered the same; 0: as most ranks did
   // Of its threads when a collective of the run took longer than `--hang-after`, each innermost first.
   std::vector<ThreadStack> threads{};
 };
@@ -45,6 +47,8 @@ struct CollectiveStory {
   std::int64_t waited_ns = 0;              // the longest wait of a rank; 0 where nobody told its end
 };
 
+std::vector<int> ranks_in(const CollectiveStory& story, RankTurn state);
+
 // Of a run of several ranks.
 struct FirstFailure {
   std::optional<int> rank;
@@ -55,15 +59,20 @@ struct FirstFailure {
   std::optional<Frame> last_operator;      // where only that is known: its place; `where` is the program's last line
   std::string what;                        // "raised ValueError: …"
   std::optional<CollectiveStory> waiting;  // that others were in meanwhile
-  // That never entered it, where the rank waited in it itself and failed for that: they began it.
+  // That never entered it, where the rank waited in it itself and failed for that: they began it. Or, where there are
+  // none of these, that left no trace (RankTurn::no_trace), so that nobody knows.
   std::vector<int> missing{};
 };
+
+// Members' ranks in the whole run, in the order of the group. Of a run of thousands each process has those of all: one
+// list for each group. Null where they are not known.
+using SharedRanks = std::shared_ptr<const std::vector<int>>;
 
 // One collective that a process entered, for who wants to see them all.
 struct CollectiveCall {
   std::string name;
   std::string group;
-  std::vector<int> group_ranks;
+  SharedRanks group_ranks;
   std::uint64_t sequence = 0;  // 0: point-to-point
   std::optional<int> peer;     // of what is point-to-point: a rank of the group
   std::uint64_t bytes = 0;

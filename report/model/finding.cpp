@@ -216,6 +216,14 @@ std::string_view name_of(Silence::By by) {
   return "suppression";
 }
 
+std::vector<int> ranks_in(const CollectiveStory& story, RankTurn state) {
+  std::vector<int> ranks;
+  for (const RankInCollective& turn : story.per_rank) {
+    if (turn.state == state) ranks.push_back(turn.rank);
+  }
+  return ranks;
+}
+
 std::string_view name_of(RankTurn turn) {
   switch (turn) {
     case RankTurn::waiting:
@@ -228,6 +236,8 @@ std::string_view name_of(RankTurn turn) {
       return "entered_other";
     case RankTurn::late:
       return "late";
+    case RankTurn::no_trace:
+      return "no_trace";
     case RankTurn::gone:
       return "gone";
   }

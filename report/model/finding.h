@@ -13,6 +13,7 @@
 
 #include "report/model/collectives.h"
 #include "report/model/frame.h"
+#include "report/model/host_clocks.h"
 #include "trace/finding_kind.h"
 #include "trace/memory_layout.h"
 
@@ -469,6 +470,7 @@ struct Run {
   std::size_t other_runs = 0;  // whose traces lie in the same directories, and are not shown
   std::string command;
   std::vector<std::string> hosts;
+  HostClocks clocks;          // as far as the collectives tell
   std::int64_t start_ns = 0;  // 0 when unknown
   std::int64_t last_ns = 0;   // of the last thing a trace tells the time of
   std::map<std::string, std::string> versions;

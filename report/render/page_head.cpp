@@ -7,6 +7,9 @@
 #include "report/render/page_data.h"
 #include "report/render/render_json_parts.h"
 #include "report/render/source_excerpt.h"
+#include "report/wording/growth_text.h"
+#include "report/wording/live_memory_text.h"
+#include "report/wording/traffic_text.h"
 
 namespace devsan::report {
 namespace {
@@ -85,22 +88,43 @@ Json marks_json(const Finding& finding) {
   return json;
 }
 
+// Beside the headline, what the terminal says of a finding in sentences, so that both say the same.
+Json sentences_json(const Finding& finding) {
+  Json json = Json::object();
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) json[name] = text;
+  };
+  if (finding.silence) add("silence", silence_text(*finding.silence));
+  if (finding.traffic) add("cost", traffic_cost(finding));
+  if (finding.live) add("room", room_text(*finding.live));
+  if (finding.growth) {
+    add("what_grows", what_grows_text(*finding.growth));
+    add("outlook", growth_outlook(*finding.growth));
+  }
+  return json;
+}
+
 Json beside_json(const Report& report, const Sources& sources) {
   Json headlines = Json::object();
   Json marks = Json::object();
+  Json sentences = Json::object();
   for (const auto* findings : {&report.findings, &report.suppressed}) {
     for (const Finding& finding : *findings) {
       headlines[finding.id] = headline(finding);
+      if (Json found = sentences_json(finding); !found.empty()) sentences[finding.id] = std::move(found);
       if (Json found = marks_json(finding); !found.empty()) marks[finding.id] = std::move(found);
     }
   }
-  return {{"headlines", std::move(headlines)}, {"marks", std::move(marks)}, {"sources", sources_json(report, sources)}};
+  return {{"headlines", std::move(headlines)},
+          {"sentences", std::move(sentences)},
+          {"marks", std::move(marks)},
+          {"sources", sources_json(report, sources)}};
 }
 
 }  // namespace
 
 Json page_head(const Report& report, const Sources& sources) {
-  return {{"report", report_json(report, ProcessParts::small)}, {"beside", beside_json(report, sources)}};
+  return {{"report", report_json(report, Detail::page)}, {"beside", beside_json(report, sources)}};
 }
 
 }  // namespace devsan::report

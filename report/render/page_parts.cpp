@@ -12,17 +12,18 @@
 namespace devsan::report {
 namespace {
 
-// Of all curves together, and the least that one keeps.
-constexpr std::size_t kPointsShown = 120'000;
-constexpr std::size_t kLeastPointsShown = 24;
-// The same of threads, and of steps.
-constexpr std::size_t kOperatorsShown = 64'000;
-constexpr std::size_t kLeastOperatorsShown = 8;
-constexpr std::size_t kStepsShown = 60'000;
-constexpr std::size_t kLeastStepsShown = 32;
-// The same of lines that made what lived at a peak.
-constexpr std::size_t kPlacesShown = 32'000;
-constexpr std::size_t kLeastPlacesShown = 4;
+// How much of something a page has room for: of all owners together, and the least that each keeps.
+struct Room {
+  std::size_t all;
+  std::size_t least;
+
+  std::size_t of_each(std::size_t owners) const { return std::max(least, all / std::max<std::size_t>(owners, 1)); }
+};
+
+constexpr Room kPointRoom{120'000, 24};   // of curves
+constexpr Room kOperatorRoom{64'000, 8};  // of threads
+constexpr Room kStepRoom{60'000, 32};     // of processes
+constexpr Room kPlaceRoom{32'000, 4};     // of devices at their peaks
 
 class TextNumbers {
  public:
@@ -55,13 +56,29 @@ Json packed_thread(const Thread& thread, std::size_t room, TextNumbers& texts) {
           {"more", thread.last.size() - shown}};
 }
 
-// Which of `count` points are shown where there is room for `room`: evenly spread ones, and the first and the last.
-std::vector<std::size_t> spread_points(std::size_t count, std::size_t room) {
+// Which of `count` points are shown where there is room for `room`: evenly spread ones, the first, the last, and
+// `kept`.
+std::vector<std::size_t> spread_points(std::size_t count, std::size_t room, std::size_t kept) {
   std::vector<std::size_t> chosen;
   const std::size_t stride = (count + room - 1) / std::max<std::size_t>(room, 1);
   for (std::size_t i = 0; i < count; i += std::max<std::size_t>(stride, 1)) chosen.push_back(i);
-  if (!chosen.empty() && chosen.back() != count - 1) chosen.push_back(count - 1);
+  for (const std::size_t one : {kept, count - 1}) {
+    const auto at = std::ranges::lower_bound(chosen, one);
+    if (one < count && (at == chosen.end() || *at != one)) chosen.insert(at, one);
+  }
   return chosen;
+}
+
+// With the peak, which the caption of the curve names, even where the curve was shortened before and has it no more.
+std::vector<MemoryPoint> shown_points(const MemoryCurve& curve, std::size_t room) {
+  const auto peak = std::ranges::lower_bound(curve.points, curve.peak.time_ns, {}, &MemoryPoint::time_ns);
+  const auto place = static_cast<std::size_t>(peak - curve.points.begin());
+  std::vector<MemoryPoint> shown;
+  for (const std::size_t i : spread_points(curve.points.size(), room, place)) shown.push_back(curve.points[i]);
+  const auto at = std::ranges::lower_bound(shown, curve.peak.time_ns, {}, &MemoryPoint::time_ns);
+  const bool between = at != shown.begin() && at != shown.end();
+  if (between && at->time_ns != curve.peak.time_ns) shown.insert(at, curve.peak);
+  return shown;
 }
 
 std::int64_t since_begin(std::int64_t time_ns, const Run& run) {
@@ -76,8 +93,7 @@ Json curve_columns(const MemoryCurve& curve, std::size_t room, const Run& run) {
                   {"held", curve.peak.held},
                   {"time", since_begin(curve.peak.time_ns, run)}};
   for (const char* column : {"step", "used", "held", "time"}) json[column] = Json::array();
-  for (const std::size_t i : spread_points(curve.points.size(), room)) {
-    const MemoryPoint& point = curve.points[i];
+  for (const MemoryPoint& point : shown_points(curve, room)) {
     json["step"].push_back(point.step);
     json["used"].push_back(point.used);
     json["held"].push_back(point.held);
@@ -110,14 +126,39 @@ Json peaks_json(const std::vector<PeakMemory>& peaks, std::size_t room, TextNumb
   return json;
 }
 
+std::uint64_t length_of(const StepTimes::Step& step) {
+  return step.forward_ns + step.backward_ns + step.between_ns + step.optimizer_ns + step.rest_ns + step.data_ns;
+}
+
+// The phase that a step was in which has not ended: the first that has no length yet.
+std::uint64_t& open_phase(StepTimes::Step& step) {
+  if (step.forward_ns == 0) return step.forward_ns;
+  if (step.backward_ns == 0) return step.backward_ns;
+  return step.optimizer_ns == 0 ? step.between_ns : step.rest_ns;
+}
+
+// A step has the time of a phase once that is over. One that failed lasted up to the error at least.
+std::vector<StepTimes::Step> steps_up_to_error(const Process& process) {
+  std::vector<StepTimes::Step> steps = process.step_times.steps;
+  if (steps.empty()) return steps;
+  StepTimes::Step& last = steps.back();
+  const std::int64_t end = last.begin_ns + static_cast<std::int64_t>(length_of(last));
+  if (process.first_error_ns > end) open_phase(last) += static_cast<std::uint64_t>(process.first_error_ns - end);
+  return steps;
+}
+
 // Times are whole microseconds, from the begin of the run and of the phase before.
-Json step_columns(const StepTimes& times, std::size_t room, const Run& run) {
+Json step_columns(const Process& process, std::size_t room, const Run& run) {
+  const StepTimes& times = process.step_times;
   if (times.steps.empty()) return nullptr;
   using Step = StepTimes::Step;
-  const std::vector<std::size_t> shown = spread_points(times.steps.size(), room);
+  const std::vector<Step> steps = steps_up_to_error(process);
+  const auto longest = std::ranges::max_element(steps, {}, length_of);
+  const auto kept = static_cast<std::size_t>(longest - steps.begin());
+  const std::vector<std::size_t> shown = spread_points(steps.size(), room, kept);
   const auto column = [&](auto&& value) {
     Json json = Json::array();
-    for (const std::size_t i : shown) json.push_back(value(times.steps[i]));
+    for (const std::size_t i : shown) json.push_back(value(steps[i]));
     return json;
   };
   const auto microseconds = [&](std::uint64_t Step::*length) {
@@ -157,7 +198,7 @@ Json wait_columns(const Process& process, const Run& run, TextNumbers& texts) {
 Json page_operators(const Run& run) {
   std::size_t count = 0;
   for (const Process& process : run.processes) count += process.threads.size();
-  const std::size_t room = std::max(kLeastOperatorsShown, kOperatorsShown / std::max<std::size_t>(count, 1));
+  const std::size_t room = kOperatorRoom.of_each(count);
   TextNumbers texts;
   Json processes = Json::array();
   for (const Process& process : run.processes) {
@@ -175,8 +216,8 @@ Json page_memory(const Run& run) {
     curves += process.memory.size();
     devices += process.peak_memory.size();
   }
-  const std::size_t places = std::max(kLeastPlacesShown, kPlacesShown / std::max<std::size_t>(devices, 1));
-  const std::size_t room = std::max(kLeastPointsShown, kPointsShown / std::max<std::size_t>(curves, 1));
+  const std::size_t places = kPlaceRoom.of_each(devices);
+  const std::size_t room = kPointRoom.of_each(curves);
   TextNumbers texts;
   Json processes = Json::array();
   Json peaks = Json::array();
@@ -192,12 +233,12 @@ Json page_memory(const Run& run) {
 Json page_timeline(const Run& run) {
   const auto has_steps = [](const Process& process) { return !process.step_times.steps.empty(); };
   const auto count = static_cast<std::size_t>(std::ranges::count_if(run.processes, has_steps));
-  const std::size_t room = std::max(kLeastStepsShown, kStepsShown / std::max<std::size_t>(count, 1));
+  const std::size_t room = kStepRoom.of_each(count);
   TextNumbers texts;
   Json processes = Json::array();
   Json waits = Json::array();
   for (const Process& process : run.processes) {
-    processes.push_back(step_columns(process.step_times, room, run));
+    processes.push_back(step_columns(process, room, run));
     waits.push_back(wait_columns(process, run, texts));
   }
   return {{"texts", texts.list()}, {"processes", std::move(processes)}, {"waits", std::move(waits)}};

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kFirstGroupTrack = 2'000'001'000;
 constexpr int kGroupOrder = 500;
 
-// One rank's part in a collective.
+// One rank's part in a collective, in common times.
 struct RankSpan {
   Track track;
   std::int64_t begin_ns = 0;
@@ -20,7 +20,7 @@ struct RankSpan {
 };
 
 // One collective of all ranks of a group.
-using Which = std::tuple<int, std::string, std::vector<int>, std::uint64_t>;
+using Which = std::tuple<int, std::string, const std::vector<int>*, std::uint64_t>;
 using Spans = std::map<Which, std::vector<RankSpan>>;
 
 // One that never ended lasts up to the last thing that is known of its process.
@@ -54,8 +54,8 @@ void add_slices(std::size_t index, const Run& run, PerfettoEvents& events, Spans
                     {"step", call.step},
                     {"at", call.where ? Json(call.where->file + ":" + std::to_string(call.where->line)) : Json()}});
       if (call.sequence == 0) continue;
-      spans[{process.attempt.value_or(0), call.group, call.group_ranks, call.sequence}].push_back(
-          {track, call.entered_ns, end});
+      spans[{process.attempt.value_or(0), call.group, call.group_ranks.get(), call.sequence}].push_back(
+          {track, events.common_ns(index, call.entered_ns), events.common_ns(index, end)});
     }
   }
 }

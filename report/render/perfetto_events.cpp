@@ -4,8 +4,23 @@
 
 namespace devsan::report {
 
-double PerfettoEvents::microseconds(std::int64_t time_ns) const {
-  return static_cast<double>(std::max<std::int64_t>(0, time_ns - origin_ns_)) / 1000;
+PerfettoEvents::PerfettoEvents(const Run& run) : run_(run) {
+  for (std::size_t i = 0; i < run.processes.size(); ++i) {
+    const std::int64_t start = common_ns(i, run.processes[i].start_ns);
+    if (start > 0 && (origin_ns_ == 0 || start < origin_ns_)) origin_ns_ = start;
+  }
+}
+
+std::int64_t PerfettoEvents::common_ns(std::size_t process, std::int64_t time_ns) const {
+  return run_.clocks.common(time_ns, run_.processes[process].host);
+}
+
+double PerfettoEvents::microseconds(std::int64_t common_ns) const {
+  return common_ns > origin_ns_ ? static_cast<double>(common_ns - origin_ns_) / 1000 : 0;
+}
+
+double PerfettoEvents::microseconds(Track track, std::int64_t time_ns) const {
+  return microseconds(common_ns(track.process, time_ns));
 }
 
 Json PerfettoEvents::event(const char* phase, Track track, const std::string& name) const {
@@ -38,8 +53,8 @@ void PerfettoEvents::name_thread(Track track, const std::string& name, int order
 void PerfettoEvents::slice(Track track, const std::string& name, std::int64_t begin_ns, std::int64_t end_ns,
                            Json args) {
   Json one = event("X", track, name);
-  one["ts"] = microseconds(begin_ns);
-  one["dur"] = std::max(0.0, microseconds(end_ns) - microseconds(begin_ns));
+  one["ts"] = microseconds(track, begin_ns);
+  one["dur"] = std::max(0.0, microseconds(track, end_ns) - microseconds(track, begin_ns));
   one["args"] = std::move(args);
   add(one);
 }
@@ -48,7 +63,7 @@ void PerfettoEvents::mark(Track track, const std::string& name, const std::strin
                           Json args) {
   Json one = event("i", track, name);
   one["cat"] = category;
-  one["ts"] = microseconds(time_ns);
+  one["ts"] = microseconds(track, time_ns);
   one["s"] = "t";
   one["args"] = std::move(args);
   add(one);
@@ -56,7 +71,7 @@ void PerfettoEvents::mark(Track track, const std::string& name, const std::strin
 
 void PerfettoEvents::counter(std::size_t process, const std::string& name, std::int64_t time_ns, Json values) {
   Json one = event("C", {process, 0}, name);
-  one["ts"] = microseconds(time_ns);
+  one["ts"] = microseconds(Track{process, 0}, time_ns);
   one["args"] = std::move(values);
   add(one);
 }

@@ -177,7 +177,7 @@ Json ended_json(const std::vector<EndedRanks>& ended) {
 
 }  // namespace
 
-Json finding_json(const Finding& finding) {
+Json finding_json(const Finding& finding, Detail detail) {
   Json json = {{"id", finding.id},
                {"kind", name_of(finding.kind)},
                {"severity", name_of(finding.severity)},
@@ -218,7 +218,7 @@ Json finding_json(const Finding& finding) {
   if (finding.last_moments) json["ending"] = ending_json(finding.last_moments->ending);
   if (finding.growth) json["growth"] = growth_json(*finding.growth);
   if (finding.live) json["live_memory"] = live_memory_json(*finding.live);
-  if (finding.collective) json["collective"] = collective_json(*finding.collective);
+  if (finding.collective) json["collective"] = collective_json(*finding.collective, detail);
   json["time"] = time_or_null(finding.time_ns);
   if (finding.silence) json["silence"] = silence_json(*finding.silence);
   return json;
@@ -239,7 +239,7 @@ Json thread_json(const Thread& thread) {
   return json;
 }
 
-Json process_json(const Process& process, ProcessParts parts) {
+Json process_json(const Process& process, Detail detail) {
   Json json = {{"pid", process.pid},
                {"parent_pid", process.parent_pid},
                {"rank", or_null(process.rank)},
@@ -261,7 +261,7 @@ Json process_json(const Process& process, ProcessParts parts) {
                {"lost_events", process.lost_events}};
   if (process.ended_after) json["ended_after"] = *process.ended_after;
   json["info"] = process.info;
-  if (parts == ProcessParts::small) return json;
+  if (detail == Detail::page) return json;
   json["threads"] = Json::array();
   for (const Thread& thread : process.threads) json["threads"].push_back(thread_json(thread));
   add_memory_json(json, process);
@@ -271,7 +271,7 @@ Json process_json(const Process& process, ProcessParts parts) {
 }
 
 // Without its processes.
-Json run_json(const Run& run) {
+Json run_json(const Run& run, Detail detail) {
   Json json = {{"id", text_or_null(run.id)},
                {"other_runs", run.other_runs},
                {"command", text_or_null(run.command)},
@@ -295,7 +295,7 @@ Json run_json(const Run& run) {
                                     {"reason", text_or_null(use.reason)},
                                     {"count", use.count}});
   }
-  json["first_failure"] = first_failure_json(run.first_failure);
+  json["first_failure"] = first_failure_json(run.first_failure, detail);
   return json;
 }
 
@@ -339,14 +339,14 @@ std::string iso_time(std::int64_t time_ns) {
   return std::string(date.data()) + fraction.data();
 }
 
-Json report_json(const Report& report, ProcessParts parts) {
-  Json json = {{"schema", kSchema}, {"run", run_json(report.run)}};
+Json report_json(const Report& report, Detail detail) {
+  Json json = {{"schema", kSchema}, {"run", run_json(report.run, detail)}};
   json["run"]["processes"] = Json::array();
-  for (const Process& process : report.run.processes) json["run"]["processes"].push_back(process_json(process, parts));
+  for (const Process& process : report.run.processes) json["run"]["processes"].push_back(process_json(process, detail));
   json["findings"] = Json::array();
-  for (const Finding& finding : report.findings) json["findings"].push_back(finding_json(finding));
+  for (const Finding& finding : report.findings) json["findings"].push_back(finding_json(finding, detail));
   json["suppressed"] = Json::array();
-  for (const Finding& finding : report.suppressed) json["suppressed"].push_back(finding_json(finding));
+  for (const Finding& finding : report.suppressed) json["suppressed"].push_back(finding_json(finding, detail));
   json["damage"] = Json::array();
   for (const Damage& damage : report.damage) json["damage"].push_back(damage_json(damage));
   return json;
@@ -356,11 +356,11 @@ Json report_json(const Report& report, ProcessParts parts) {
 std::string render_json(const Report& report) {
   const auto one_finding = [](const Finding& finding) { return finding_json(finding); };
   std::string text = "{\n  \"schema\": " + Json(kSchema).dump() + ",\n  \"run\": ";
-  std::string run = indented(run_json(report.run), 2);
+  std::string run = indented(run_json(report.run, Detail::all), 2);
   run.resize(run.rfind('\n'));  // without the brace that closes it
   text += run + ",\n    \"processes\": ";
   append_list(
-      text, report.run.processes, [](const Process& one) { return process_json(one, ProcessParts::all); }, 4);
+      text, report.run.processes, [](const Process& one) { return process_json(one, Detail::all); }, 4);
   text += "\n  },\n  \"findings\": ";
   append_list(text, report.findings, one_finding, 2);
   text += ",\n  \"suppressed\": ";

@@ -6,13 +6,27 @@
 namespace devsan::report {
 namespace {
 
+// Each of the last collectives of each process names its group's ranks: of larger groups that would be most of a
+// report.
+constexpr std::size_t kMostGroupRanks = 64;
+
 Json frame_or_null(const std::optional<Frame>& where) {
   return where ? frame_json(*where) : Json(nullptr);
 }
 
+Json threads_json(const std::vector<ThreadStack>& threads) {
+  Json json = Json::array();
+  for (const ThreadStack& thread : threads) {
+    json.push_back({{"name", text_or_null(thread.name)},
+                    {"tid", thread.tid != 0 ? Json(thread.tid) : Json(nullptr)},
+                    {"stack", stack_json(thread.frames)}});
+  }
+  return json;
+}
+
 }  // namespace
 
-Json collective_json(const CollectiveStory& story) {
+Json collective_json(const CollectiveStory& story, Detail detail) {
   Json json = {{"name", text_or_null(story.name)},    {"group", text_or_null(story.group)},
                {"group_ranks", story.group_ranks},    {"sequence", story.sequence},
                {"dtype", text_or_null(story.dtype)},  {"bytes", story.bytes},
@@ -24,17 +38,14 @@ Json collective_json(const CollectiveStory& story) {
                   {"state", name_of(turn.state)},
                   {"where", frame_or_null(turn.where)},
                   {"what", text_or_null(turn.what)}};
-    for (const ThreadStack& thread : turn.threads) {
-      entry["threads"].push_back({{"name", text_or_null(thread.name)},
-                                  {"tid", thread.tid != 0 ? Json(thread.tid) : Json(nullptr)},
-                                  {"stack", stack_json(thread.frames)}});
-    }
+    const bool with_stacks = detail == Detail::all || turn.state != RankTurn::waiting;
+    if (with_stacks && !turn.threads.empty()) entry["threads"] = threads_json(turn.threads);
     json["per_rank"].push_back(std::move(entry));
   }
   return json;
 }
 
-Json first_failure_json(const std::optional<FirstFailure>& failure) {
+Json first_failure_json(const std::optional<FirstFailure>& failure, Detail detail) {
   if (!failure) return nullptr;
   Json json = {{"rank", failure->rank ? Json(*failure->rank) : Json(nullptr)},
                {"step", failure->step},
@@ -44,7 +55,9 @@ Json first_failure_json(const std::optional<FirstFailure>& failure) {
                {"what", text_or_null(failure->what)}};
   if (failure->last_operator) json["last_operator"] = frame_json(*failure->last_operator);
   if (!failure->missing.empty()) json["missing"] = failure->missing;
-  json["waiting"] = failure->waiting ? collective_json(*failure->waiting) : Json(nullptr);
+  // What others waited in for ranks that never came is the collective of the finding, which the page has.
+  const bool told = detail == Detail::page && !failure->missing.empty() && !failure->finding.empty();
+  json["waiting"] = failure->waiting && !told ? collective_json(*failure->waiting, detail) : Json(nullptr);
   return json;
 }
 
@@ -52,9 +65,10 @@ void add_collectives_json(Json& json, const Process& process) {
   if (process.collectives == 0) return;
   Json last = Json::array();
   for (const CollectiveCall& call : process.last_collectives) {
+    const bool names_all = call.group_ranks && call.group_ranks->size() <= kMostGroupRanks;
     Json entry = {{"name", call.name},
                   {"group", text_or_null(call.group)},
-                  {"group_ranks", call.group_ranks},
+                  {"group_ranks", names_all ? *call.group_ranks : std::vector<int>()},
                   {"sequence", call.sequence},
                   {"peer", call.peer ? Json(*call.peer) : Json(nullptr)},
                   {"bytes", call.bytes},
@@ -65,6 +79,7 @@ void add_collectives_json(Json& json, const Process& process) {
                   {"captured", call.captured},
                   {"where", frame_or_null(call.where)},
                   {"step", call.step}};
+    if (call.group_ranks && !names_all) entry["group_size"] = call.group_ranks->size();
     entry["entered_ns"] = call.entered_ns;
     entry["wait_ns"] = call.wait_ns == 0 ? Json(nullptr) : Json(call.wait_ns);
     entry["finished_ns"] = call.finished_ns == 0 ? Json(nullptr) : Json(call.finished_ns);

@@ -10,21 +10,22 @@ namespace devsan::report {
 
 using Json = nlohmann::ordered_json;
 
-// Of a process: with its threads, memory and calls, or without these, which are large.
-enum class ProcessParts { all, small };
+// The page leaves out what is large: of a process its threads, memory and calls, and in a collective the stacks of
+// ranks that wait in it, which are where the collective is called.
+enum class Detail { all, page };
 
 // The whole report.
-Json report_json(const Report& report, ProcessParts parts);
+Json report_json(const Report& report, Detail detail);
 
 // null for an empty text.
 Json text_or_null(std::string_view text);
 
-Json finding_json(const Finding& finding);
+Json finding_json(const Finding& finding, Detail detail = Detail::all);
 Json frame_json(const Frame& frame);
 Json stack_json(const std::vector<Frame>& frames);
 Json ending_json(const Ending& ending);
-Json collective_json(const CollectiveStory& story);
-Json first_failure_json(const std::optional<FirstFailure>& failure);
+Json collective_json(const CollectiveStory& story, Detail detail);
+Json first_failure_json(const std::optional<FirstFailure>& failure, Detail detail);
 Json growth_json(const Growth& growth);
 Json live_memory_json(const LiveMemory& live);
 Json peak_memory_json(const PeakMemory& peak);

@@ -60,7 +60,7 @@ Window window_of(const Process& process, std::uint32_t step) {
 
 class PerfettoRenderer {
  public:
-  explicit PerfettoRenderer(const Report& report) : report_(report), events_(origin_of(report)) {}
+  explicit PerfettoRenderer(const Report& report) : report_(report), events_(report.run) {}
 
   std::string render() {
     for (std::size_t i = 0; i < report_.run.processes.size(); ++i) add_process(i);
@@ -69,14 +69,12 @@ class PerfettoRenderer {
     Json about = {{"tool", "devsan"},
                   {"run", text_or_null(report_.run.id)},
                   {"command", text_or_null(report_.run.command)},
-                  {"origin", text_or_null(iso_time(origin_of(report_)))},
+                  {"origin", text_or_null(iso_time(events_.origin_ns()))},
                   {"operators", "The order and the step of operators are as recorded; their times are not known."}};
     return events_.take(about);
   }
 
  private:
-  static std::int64_t origin_of(const Report& report) { return report.run.start_ns; }
-
   void add_process(std::size_t index) {
     const Process& process = report_.run.processes[index];
     const std::int64_t order = process.rank ? *process.rank : -1;
@@ -164,11 +162,21 @@ class PerfettoRenderer {
     }
   }
 
+  // A pid comes again: of several with it, that which began last before the finding.
+  const Process* process_of(const Finding& finding) const {
+    const Process* found = nullptr;
+    for (const Process& one : report_.run.processes) {
+      if (one.pid != finding.pid || one.rank != finding.rank) continue;
+      const bool had_begun = finding.time_ns <= 0 || one.start_ns <= finding.time_ns;
+      if (found == nullptr || (had_begun && one.start_ns > found->start_ns)) found = &one;
+    }
+    return found;
+  }
+
   void add_finding(const Finding& finding) {
-    const auto process = std::ranges::find_if(
-        report_.run.processes, [&](const Process& one) { return one.pid == finding.pid && one.rank == finding.rank; });
-    if (process == report_.run.processes.end()) return;
-    const auto index = static_cast<std::size_t>(process - report_.run.processes.begin());
+    const Process* const process = process_of(finding);
+    if (process == nullptr) return;
+    const auto index = static_cast<std::size_t>(process - report_.run.processes.data());
     const std::int64_t time = finding.time_ns > 0 ? finding.time_ns : end_of(*process);
     Json args = {{"id", finding.id}, {"severity", name_of(finding.severity)}, {"what", headline(finding)}};
     if (finding.where) args["at"] = place_of_frame(*finding.where);

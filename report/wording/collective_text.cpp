@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kShownFrames = 8;  // of a stack
 constexpr std::size_t kShownPlaces = 4;  // that ranks entered a collective from
+constexpr std::size_t kShownOthers = 4;  // that ranks entered instead
 
 const Thread* newest_thread(const Process& process) {
   const Thread* newest = nullptr;
@@ -22,14 +23,6 @@ const Thread* newest_thread(const Process& process) {
     if (!thread.last.empty() && (newest == nullptr || newness(thread) > newness(*newest))) newest = &thread;
   }
   return newest;
-}
-
-std::vector<int> ranks_in(const CollectiveStory& story, RankTurn state) {
-  std::vector<int> ranks;
-  for (const RankInCollective& turn : story.per_rank) {
-    if (turn.state == state) ranks.push_back(turn.rank);
-  }
-  return ranks;
 }
 
 std::string name_and_number(const CollectiveStory& story) {
@@ -50,11 +43,13 @@ std::string_view word_of(RankTurn state) {
       return "came late";
     case RankTurn::gone:
       return "was gone";
+    case RankTurn::no_trace:
+      return "left no trace here";
   }
   return "waited";
 }
 
-// Ranks that did the same in the same line.
+// Ranks that did the same.
 struct Camp {
   const RankInCollective* first;
   std::vector<int> ranks;
@@ -88,7 +83,7 @@ void append_stack(Lines& lines, const std::vector<Frame>& stack, const Style& st
 std::string entered_from(const CollectiveStory& story, const std::vector<int>& ranks) {
   std::vector<std::pair<std::string, std::vector<int>>> places;
   for (const RankInCollective& turn : story.per_rank) {
-    if (!turn.where || std::ranges::find(ranks, turn.rank) == ranks.end()) continue;
+    if (!turn.where || !std::ranges::binary_search(ranks, turn.rank)) continue;
     const std::string place = short_place(*turn.where);
     const auto known = std::ranges::find(places, place, [](const auto& one) { return one.first; });
     if (known != places.end()) {
@@ -120,12 +115,45 @@ std::string slow_headline(const Finding& finding, const std::vector<int>& waitin
   return ranks_text(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") + in;
 }
 
-// "rank 1 never entered all_reduce 11, which rank 0 waited in; it was last seen at train.py:13"
+// "rank 2 entered broadcast of 4 bytes, rank 3 entered barrier, the others all_reduce of 4 bytes, as number 4 of their
+// group"
+std::string mismatch_headline(const Finding& finding) {
+  const CollectiveStory& story = *finding.collective;
+  std::vector<Camp> odd;
+  for (const RankInCollective& turn : story.per_rank) {
+    if (turn.state != RankTurn::entered_other) continue;
+    const auto known = std::ranges::find(odd, turn.camp, [](const Camp& one) { return one.first->camp; });
+    if (known != odd.end()) {
+      known->ranks.push_back(turn.rank);
+    } else {
+      odd.push_back({&turn, {turn.rank}});
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(odd.size(), kShownOthers); ++i) {
+    text += ranks_text(odd[i].ranks) + " " + odd[i].first->entered + ", ";
+  }
+  std::vector<int> more;
+  for (std::size_t i = kShownOthers; i < odd.size(); ++i) {
+    more.insert(more.end(), odd[i].ranks.begin(), odd[i].ranks.end());
+  }
+  std::ranges::sort(more);
+  if (!more.empty()) text += ranks_text(more) + " something else, ";
+  text += "the others " + entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
+  return text + ", as number " + std::to_string(story.sequence) + " of their group";
+}
+
+// "rank 1 never entered all_reduce 11, which rank 0 waited in; it was last seen at train.py:13", "rank 3 left no trace
+// here; ranks 0-2 waited in all_reduce 7"
 std::string missing_text(const FirstFailure& failure) {
   const CollectiveStory& story = *failure.waiting;
-  std::string text = ranks_text(failure.missing) + " never entered " + name_and_number(story) + ", which ";
-  text += ranks_text(ranks_in(story, RankTurn::waiting)) + " waited in";
+  const std::string waiting = ranks_text(ranks_in(story, RankTurn::waiting)) + " waited in";
   const auto turn = std::ranges::find(story.per_rank, failure.missing.front(), &RankInCollective::rank);
+  if (turn != story.per_rank.end() && turn->state == RankTurn::no_trace) {
+    return ranks_text(failure.missing) + " left no trace here; " + waiting + " " + name_and_number(story);
+  }
+  const std::string text =
+      ranks_text(failure.missing) + " never entered " + name_and_number(story) + ", which " + waiting;
   if (failure.missing.size() > 1 || turn == story.per_rank.end()) return text;
   if (turn->state == RankTurn::gone || turn->state == RankTurn::entered_other) return text + ": it " + turn->what;
   return turn->where ? text + "; it was last seen at " + short_place(*turn->where) : text;
@@ -175,13 +203,7 @@ std::string last_operator_text(const Process& process) {
 std::string collective_headline(const Finding& finding) {
   const CollectiveStory& story = *finding.collective;
   const std::vector<int> waiting = ranks_in(story, RankTurn::waiting);
-  if (finding.kind == Kind::collective_mismatch) {
-    const auto odd = std::ranges::find(story.per_rank, RankTurn::entered_other, &RankInCollective::state);
-    std::string text = ranks_text(finding.ranks) + " " +
-                       (odd != story.per_rank.end() ? odd->entered : "entered another") + ", the others " +
-                       entered_text(story.name, story.bytes, story.dtype, story.device).substr(8);
-    return text + ", as number " + std::to_string(story.sequence) + " of their group";
-  }
+  if (finding.kind == Kind::collective_mismatch) return mismatch_headline(finding);
   if (finding.kind == Kind::collective_slow) return slow_headline(finding, waiting);
   return ranks_text(waiting) + " waited in " + name_and_number(story) + ", which " + ranks_text(finding.ranks) +
          " never entered";

@@ -52,17 +52,37 @@ std::string growth_headline(const Finding& finding) {
   return text;
 }
 
+std::string what_grows_text(const Growth& growth) {
+  if (growth.parts.empty()) {
+    return growth.holder.empty() ? "" : "What grows: the autograd graph of `" + growth.holder + "`";
+  }
+  if (growth.holder.empty()) return "What grows";
+  return "What grows: `" + growth.holder + "`" + (growth.graph ? ", with its autograd graphs" : "");
+}
+
+std::string growth_outlook(const Growth& growth) {
+  const std::string step(step_of(growth.clock));
+  std::string text = "Since " + step + " " + std::to_string(growth.since) + ".";
+  if (growth.steps_left) {
+    text += " At this rate " + (growth.device.empty() ? std::string("the host's memory") : growth.device) +
+            " is full in " + counted(*growth.steps_left, "more " + step) + ".";
+  }
+  if (growth.records_per_step > 0) {
+    text += " The host's records of these tensors and of their graphs take another " +
+            rate_text(growth.records_per_step) + " a " + step + ".";
+  }
+  if (growth.bounded) text += " The deque drops its oldest entries when it is full.";
+  return text;
+}
+
 std::vector<std::string> growth_lines(const Finding& finding, const Style& style) {
   Lines lines;
   if (!finding.growth) return lines;
   const Growth& growth = *finding.growth;
-  if (growth.parts.empty() && !growth.holder.empty())
-    append_wrapped(lines, "What grows: the autograd graph of `" + growth.holder + "`", 2, style, Paint::strong);
-  if (!growth.parts.empty()) {
-    std::string heading = "What grows";
-    if (!growth.holder.empty())
-      heading += ": `" + growth.holder + "`" + (growth.graph ? ", with its autograd graphs" : "");
+  if (const std::string heading = what_grows_text(growth); !heading.empty()) {
     append_wrapped(lines, heading, 2, style, Paint::strong);
+  }
+  if (!growth.parts.empty()) {
     lines.push_back("    " + painted(style, Paint::faint,
                                      pad_left(growth.clock == trace::SeriesClock::shared_tensors
                                                   ? "each"
@@ -79,17 +99,7 @@ std::vector<std::string> growth_lines(const Finding& finding, const Style& style
                       "  " + counted(growth.parts.size() - kParts, "more operator"));
     }
   }
-  std::string since = "Since " + std::string(step_of(growth.clock)) + " " + std::to_string(growth.since) + ".";
-  if (growth.steps_left) {
-    since += " At this rate " + (growth.device.empty() ? std::string("the host's memory") : growth.device) +
-             " is full in " + std::to_string(*growth.steps_left) + " more " + std::string(step_of(growth.clock)) + "s.";
-  }
-  if (growth.records_per_step > 0) {
-    since += " The host's records of these tensors and of their graphs take another " +
-             rate_text(growth.records_per_step) + " a " + std::string(step_of(growth.clock)) + ".";
-  }
-  if (growth.bounded) since += " The deque drops its oldest entries when it is full.";
-  append_wrapped(lines, since, 2, style);
+  append_wrapped(lines, growth_outlook(growth), 2, style);
   return lines;
 }
 

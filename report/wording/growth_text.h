@@ -12,6 +12,12 @@ namespace devsan::report {
 // "cuda:0 grows: 1.2 MiB more with every step, kept by `losses`"
 std::string growth_headline(const Finding& finding);
 
+// "What grows: `losses`, with its autograd graphs"; empty where it is not known what does.
+std::string what_grows_text(const Growth& growth);
+
+// "Since step 3. At this rate cuda:0 is full in 812 more steps."
+std::string growth_outlook(const Growth& growth);
+
 // What grows, part by part, and how long that can go on.
 std::vector<std::string> growth_lines(const Finding& finding, const Style& style);
 

@@ -40,21 +40,6 @@ void append_rows(Lines& lines, const std::vector<LiveMemory::Row>& rows, std::st
   lines.push_back(number_text(rest) + std::to_string(rows.size() - kRows) + " more");
 }
 
-std::string state_of(const LiveMemory& live) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (live.allocated > 0) add(bytes_text(live.allocated) + " in tensors");
-  if (live.reserved > live.allocated) add(bytes_text(live.reserved - live.allocated) + " reserved but in no tensor");
-  if (live.free) add(bytes_text(*live.free) + " free");
-  if (text.empty()) return text;
-  if (live.capacity) text = "Of " + bytes_text(*live.capacity) + ": " + text;
-  text += ".";
-  if (live.free && live.asked && *live.free < *live.asked) {
-    text += " A tensor of up to " + bytes_text(*live.free) + " would have fitted.";
-  }
-  return text;
-}
-
 void append_kinds_and_places(Lines& lines, const std::vector<LiveMemory::Row>& kinds,
                              const std::vector<LiveMemory::Row>& places, std::string_view title, const Style& style) {
   append_rows(lines, kinds, title, style, [](const LiveMemory::Row& row) {
@@ -89,6 +74,21 @@ std::string live_memory_headline(const Finding& finding) {
   return device + " has no memory for " + (live.asked ? "another " + bytes_text(*live.asked) : finding.op);
 }
 
+std::string room_text(const LiveMemory& live) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (live.allocated > 0) add(bytes_text(live.allocated) + " in tensors");
+  if (live.reserved > live.allocated) add(bytes_text(live.reserved - live.allocated) + " reserved but in no tensor");
+  if (live.free) add(bytes_text(*live.free) + " free");
+  if (text.empty()) return text;
+  if (live.capacity) text = "Of " + bytes_text(*live.capacity) + ": " + text;
+  text += ".";
+  if (live.free && live.asked && *live.free < *live.asked) {
+    text += " A tensor of up to " + bytes_text(*live.free) + " would have fitted.";
+  }
+  return text;
+}
+
 std::vector<std::string> peak_memory_lines(const PeakMemory& peak, const Style& style) {
   Lines lines;
   append_wrapped(lines, peak_text(peak), 2, style);
@@ -104,7 +104,7 @@ std::vector<std::string> live_memory_lines(const Finding& finding, const Style& 
   Lines lines;
   if (!finding.live) return lines;
   const LiveMemory& live = *finding.live;
-  if (const std::string state = state_of(live); !state.empty()) append_wrapped(lines, state, 2, style);
+  if (const std::string room = room_text(live); !room.empty()) append_wrapped(lines, room, 2, style);
   append_kinds_and_places(lines, live.by_kind, live.by_place, "What was live", style);
   append_rows(lines, live.by_module, "By module, with gradients and optimizer state", style,
               [](const LiveMemory::Row& row) { return row.module; });

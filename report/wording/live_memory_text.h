@@ -12,6 +12,9 @@ namespace devsan::report {
 // "cuda:0 has no memory for another 2.0 GiB"
 std::string live_memory_headline(const Finding& finding);
 
+// "Of 512.0 MiB: 380.1 MiB in tensors, 90.2 MiB free."; empty where nothing of that is known.
+std::string room_text(const LiveMemory& live);
+
 // What was in tensors of a device, or of the host, when most was: by kind and line.
 std::vector<std::string> peak_memory_lines(const PeakMemory& peak, const Style& style);
 

@@ -77,7 +77,7 @@ def job(devsan, python, tmp_path_factory):
 
 def test_an_exception_is_told_as_python_does_without_running_the_programs_code(job):
     done, out = job
-    notes = {int(note.name.split(".")[1].removeprefix("rank")): note.read_text().split(" ", 3)[3]
+    notes = {int(note.name.split(".")[1].removeprefix("rank")): note.read_text().split(" ", 4)[4]
              for note in out.glob("failed.rank*")}
     assert [notes.get(rank) for rank in range(len(TOLD))] == TOLD
     assert "ASKED" not in done.stdout

@@ -7,11 +7,13 @@ import { firstFailure } from "../src/model/first";
 import { bytesText, momentText, rankRanges, ranksText } from "../src/model/format";
 import { highlighted, withRanges } from "../src/model/highlight";
 import { pathOf, pathText } from "../src/model/history";
-import { curveName, curvesToDraw, peakPlaces, peakText, processNames, unlisted, type Curve, type Peak } from "../src/model/memory";
+import { curveName, curvesToDraw, peakPlaces, peakText, unlisted, type Curve, type Peak } from "../src/model/memory";
 import { lastOperators } from "../src/model/operators";
+import { endText, failedProcess, failureTimes, processNames, processOf, shortNames } from "../src/model/processes";
 import { parseRanks } from "../src/model/ranks";
+import type { Process } from "../src/model/report";
 import { NO_FILTER, parseRoute, routeHash } from "../src/model/route";
-import { eachPhase, extentOf, moved, summaryOf, waitSummaryOf, zoomed, type Steps } from "../src/model/timeline";
+import { eachPhase, extentOf, moved, spanBetween, summaryOf, waitSummaryOf, zoomed, type Steps } from "../src/model/timeline";
 import { finding, lineage, operand, process, report } from "./samples";
 
 const text = (pieces: { text: string }[]) => pieces.map((piece) => piece.text).join("");
@@ -112,7 +114,7 @@ describe("filter", () => {
 describe("first failure", () => {
   test("is what the ranks told each other", () => {
     const made = report([finding({ id: "1", time: "2026-01-01T00:00:00Z" }), finding({ id: "2", rank: 3 })]);
-    made.run.first_failure = { rank: 3, step: 9, time_ns: 0, finding: "2", where: null };
+    made.run.first_failure = { rank: 3, step: 9, time_ns: 0, finding: "2", where: null, what: null, waiting: null };
     expect(firstFailure(made)).toMatchObject({ rank: 3, step: 9, told: true, finding: { id: "2" } });
   });
 
@@ -123,6 +125,17 @@ describe("first failure", () => {
       finding({ id: "3", time: "2026-01-01T00:00:02Z" }),
     ]);
     expect(firstFailure(made)?.finding?.id).toBe("3");
+  });
+
+  test("what ranks waited in for ranks that never came is the collective of the finding, suppressed or not", () => {
+    const collective = {
+      name: "all_reduce", group: "0", group_ranks: [0, 1], sequence: 4, dtype: null, bytes: 0, device: null, per_rank: [],
+    };
+    const hang = finding({ id: "1", collective });
+    for (const made of [report([hang]), report([], [hang])]) {
+      made.run.first_failure = { rank: 0, step: 1, time_ns: 0, finding: "1", where: null, what: null, missing: [1], waiting: null };
+      expect(firstFailure(made)?.waiting).toBe(collective);
+    }
   });
 
   test("there is none in a run without errors", () => {
@@ -201,10 +214,60 @@ describe("memory", () => {
   });
 });
 
+describe("ends of processes", () => {
+  const open = { ...process(), close: "open" as const, rank: 0 };
+
+  test("one that was ended after another rank had failed says so", () => {
+    expect(endText({ ...open, ended_after: 3 })).toBe("ended after rank 3 had failed");
+  });
+
+  test("one without a mark of its end may still run, unless it is known to have ended", () => {
+    expect(endText(open)).toBe("killed, crashed, or still running");
+    expect(endText({ ...open, ended: "2026-01-01T00:00:00.000Z" })).toBe("did not exit by itself: it was killed, or it crashed");
+    expect(endText({ ...open, close: "halted" })).toBe("halted");
+  });
+});
+
 describe("names of processes", () => {
   test("processes of one rank have their pids, others do not", () => {
     const processes = [0, 0, 1].map((rank, i) => ({ ...process(), rank, pid: 10 + i }));
     expect(processNames(processes)).toEqual(["rank 0, pid 10", "rank 0, pid 11", "rank 1"]);
+  });
+});
+
+describe("processes", () => {
+  const start = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
+  const made = (part: Partial<Process>): Process => ({ ...process(), pid: 10, rank: 0, start: start(0), ...part });
+  const nanoseconds = (second: number) => Date.parse(start(second)) * 1e6;
+
+  test("names in the margin of a chart are short, and differ", () => {
+    const processes = [{ rank: 128, attempt: 1 }, { rank: 128, attempt: 0 }, { rank: 7, pid: 70 }, { rank: 7, pid: 71 }, { rank: null, pid: 5 }];
+    expect(shortNames(processes.map(made))).toEqual(["128 #1", "rank 128", "7 · 70", "7 · 71", "pid 5"]);
+  });
+
+  test("a finding is of the process with its pid and its rank that had begun last", () => {
+    const processes = [made({ rank: 1 }), made({}), made({ attempt: 1, start: start(4) }), made({ attempt: 2, start: start(8) })];
+    expect(processOf(processes, finding({ pid: 10, rank: 0, time: start(3) }))).toBe(1);
+    expect(processOf(processes, finding({ pid: 10, rank: 0, time: start(6) }))).toBe(2);
+    expect(processOf(processes, finding({ pid: 10, rank: 1, time: start(6) }))).toBe(0);
+    expect(processOf(processes, finding({ pid: 10, rank: 2, time: start(6) }))).toBe(-1);
+  });
+
+  test("where the finding names another rank's process, the one that failed is of the rank that failed first", () => {
+    const processes = [made({}), made({ rank: 3, pid: 31 }), made({ rank: 3, pid: 30, steps: 9 })];
+    const merged = finding({ pid: 10, rank: 0, ranks: [0, 3], time: start(2) });
+    const first = (rank: number) => ({
+      finding: merged, rank, step: 9, time: start(2), where: null, what: null, missing: [], lastOperator: null, waiting: null, told: true,
+    });
+    expect([failedProcess(processes, first(0)), failedProcess(processes, first(3))]).toEqual([0, 2]);
+    expect(failedProcess(processes, null)).toBe(-1);
+  });
+
+  test("every process has the time of its own first error, and of what only the comparison of ranks tells", () => {
+    const processes = [made({ first_error_ns: nanoseconds(3) }), made({ pid: 11, first_error_ns: nanoseconds(4) }), made({ pid: 12 }), made({ pid: 13 })];
+    const findings = [finding({ pid: 10, rank: 0, ranks: [0, 1], time: start(3) }), finding({ pid: 12, rank: 0, time: start(5) })];
+    expect(failureTimes(processes, findings, start(1))).toEqual([2, 3, 4, null]);
+    expect(failureTimes(processes, findings, null)).toEqual([null, null, null, null]);
   });
 });
 
@@ -235,8 +298,23 @@ describe("timeline", () => {
 
   test("a wait in a collective is within the extent, and the longest is named", () => {
     const waits = { begin: [2e6, 30e6], length: [1e6, 9e6], name: [0, 1] };
-    expect(extentOf({ texts: [], processes: [steps], waits: [waits] })).toEqual({ from: 0, to: 39 });
+    expect(extentOf({ texts: [], processes: [steps], waits: [waits] }, [])).toEqual({ from: 0, to: 39 });
     expect(waitSummaryOf(waits, ["broadcast", "all_reduce"])).toEqual({ count: 2, longest: 9, name: "all_reduce" });
+  });
+
+  test("failures are within the extent, with room for the mark of the last", () => {
+    const { from, to } = extentOf({ texts: [], processes: [steps], waits: [null] }, [null, 50]);
+    expect([from, to > 50, to < 51]).toEqual([0, true, true]);
+  });
+
+  test("where all that is known is one moment, it has time around it", () => {
+    const first: Steps = { ...steps, step: [0], begin: [3e6], forward: [0], backward: [0], between: [0], optimizer: [0], rest: [0] };
+    expect(extentOf({ texts: [], processes: [first], waits: [null] }, [3])).toEqual({ from: 2.5, to: 3.5 });
+  });
+
+  test("a drag is a span in either direction, unless it is too short to be drawn", () => {
+    expect(spanBetween(7, 5)).toEqual({ from: 5, to: 7 });
+    expect(spanBetween(5, 5 + 5e-7)).toBeNull();
   });
 
   test("zooming and moving stay within the whole", () => {

@@ -24,7 +24,7 @@ export function finding(part: Partial<Finding> = {}): Finding {
 
 export function process(): Process {
   return {
-    pid: 1, rank: null, host: null, command: null, trace: "", start: null, close: "", steps: 0, optimizer_steps: 0,
+    pid: 1, parent_pid: 0, rank: null, local_rank: null, world_size: null, node: null, attempt: null, run: null, host: null, command: null, trace: "", start: null, close: "exited", steps: 0, optimizer_steps: 0,
     operators: 0, lost_events: 0, info: {},
   };
 }
@@ -34,7 +34,7 @@ export function report(findings: Finding[], suppressed: Finding[] = []): Report 
     schema: "devsan-report/1",
     run: {
       id: null, other_runs: 0, command: null, host: null, hosts: [], start: null, end: null, versions: {}, steps: 0,
-      optimizer_steps: 0, notices: [], suppressions: [], processes: [],
+      optimizer_steps: 0, notices: [], suppressions: [], first_failure: null, processes: [],
     },
     findings, suppressed, damage: [],
   };

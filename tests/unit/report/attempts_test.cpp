@@ -36,6 +36,12 @@ TEST_CASE("A worker that was killed does not say when, and the next one is an at
   CHECK(attempts_of({process(0, 11, 1, 10, 0), process(0, 12, 1, 30, 40)}) == std::vector<int>{0, 1});
 }
 
+TEST_CASE("A process that began beside one which still runs is no attempt of its own") {
+  Process running = process(0, 11, 1, 10, 0);
+  running.ended = false;
+  CHECK(attempts_of({running, process(0, 12, 1, 30, 40)}) == std::vector<int>{-1, -1});
+}
+
 TEST_CASE("Children of a worker are of its attempt, whenever they began") {
   CHECK(attempts_of({process(0, 11, 1, 10, 20), process(0, 12, 1, 30, 60), process(0, 13, 12, 40, 41),
                      process(0, 14, 13, 50, 51)}) == std::vector<int>{0, 1, 1, 1});

@@ -87,6 +87,69 @@ TEST_CASE("a rank that waits in another group is told to be there") {
   CHECK(of_all->collective->per_rank[0].what == "was in all_reduce 1 of group 1, then raised RuntimeError: no more");
 }
 
+TEST_CASE("a rank that waits for one which waits for the rank that failed is explained by that, too") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(2, "ValueError", 120);
+  job.enter(1, {.number = 2, .state = CollectiveState::failed});     // waits for 2
+  job.enter(0, {.group = kPair, .state = CollectiveState::failed});  // waits for 1
+  job.raise(1, "RuntimeError", 130, kLostPeer);
+  job.raise(0, "RuntimeError", 130, kLostPeer);
+  job.read();
+  CHECK(job.findings().empty());
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 2);
+}
+
+TEST_CASE("a collective whose end nobody tells is one that a rank waits in while a thread waits for it") {
+  const bool awaited = GENERATE(false, true);
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::issued, .end_told = false, .awaited = awaited});
+    job.raise(rank, "DistBackendError", 130);
+  }
+  job.read();
+  CHECK(job.findings().size() == (awaited ? 1 : 0));
+}
+
+TEST_CASE("the members of a group are found in whichever order torch names them") {
+  constexpr std::uint32_t kOthers = 3;
+  JobOfThree job;
+  for (const int rank : {0, 2}) {
+    job.group(rank, kOthers, "2", {2, 0});
+    job.enter(rank, {.group = kOthers});
+  }
+  job.enter(2, {.group = kOthers, .number = 2, .state = CollectiveState::failed});
+  job.raise(2, "RuntimeError", 130);
+  job.kill(0, SIGTERM, 131);
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].ranks == std::vector{0});
+  CHECK(findings[0].collective->sequence == 2);
+  CHECK(findings[0].collective->per_rank.size() == 2);
+}
+
+TEST_CASE("of a group that is waited in several times, the first that a rank never entered is the hang") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (std::uint64_t number = 2; number <= 4; ++number) {
+    job.enter(0, {.number = number, .state = CollectiveState::issued});
+    if (number < 4) job.enter(1, {.number = number, .state = CollectiveState::issued});
+  }
+  job.enter(2, {.number = 2, .state = CollectiveState::issued});
+  job.raise(0, "RuntimeError", 130);
+  job.raise(1, "RuntimeError", 130);
+  job.kill(2, SIGTERM, 131);
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].ranks == std::vector{2});
+  CHECK(findings[0].collective->sequence == 3);
+}
+
 TEST_CASE("a run that ended well has no finding, whatever its traces say of collectives") {
   JobOfThree job;
   job.enter(0, {.state = CollectiveState::issued});
@@ -131,6 +194,21 @@ TEST_CASE("another collective, or another size, under one number is a mismatch, 
   CHECK(findings[0].collective->per_rank[2].state == RankTurn::entered_other);
   CHECK_THAT(collective_headline(findings[0]), Contains("the others all_reduce of 16 bytes"));
   CHECK_THAT(collective_headline(findings[0]), !Contains("then"));
+}
+
+TEST_CASE("ranks that entered different things in a mismatch are told each with its own") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.enter(0, {.number = 2, .state = CollectiveState::failed});
+  job.enter(1, {.number = 2, .state = CollectiveState::failed, .op = "c10d::broadcast_"});
+  job.enter(2, {.number = 2, .state = CollectiveState::failed, .bytes = 28});
+  for (int rank = 0; rank < 3; ++rank) job.raise(rank, "RuntimeError", 130);
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(collective_headline(findings[0]) ==
+        "rank 1 entered broadcast of 16 bytes float32 on cuda:1, rank 2 entered all_reduce of 28 bytes float32 on "
+        "cuda:2, the others all_reduce of 16 bytes float32 on cuda:0, as number 2 of their group");
 }
 
 TEST_CASE("parts of an all_to_all and of a gather may differ in size") {

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "report/findings/build_collectives.h"
@@ -26,6 +28,8 @@ struct Entered {
   int line = 10;
   std::int64_t entered_s = 100;
   std::int64_t finished_s = 101;
+  bool end_told = true;
+  bool awaited = false;  // by a thread, now
 };
 
 // Three ranks, each with a trace; `kPair` is a group of the first two.
@@ -33,22 +37,24 @@ class JobOfThree {
  public:
   JobOfThree() {
     for (int rank = 0; rank < 3; ++rank) {
-      Rank& one = ranks_[rank];
-      one.builder = std::make_unique<TraceBuilder>(directory_.path(), rank);
-      one.ring = one.builder->recorder().add_collective_ring();
-      group(rank, kAll, "0", {0, 1, 2});
-      if (rank < 2) group(rank, kPair, "1", {0, 1});
-      Process& process = one.process;
-      process.pid = static_cast<std::uint32_t>(100 + rank);
-      process.rank = rank;
-      process.host = "host";
-      process.operators = 5;
-      process.steps = 4;
-      process.start_ns = kSecond;
-      process.close = trace::CloseMark::exited;
-      process.ended = true;
+      begin(rank, 1);
+      join(rank);
     }
   }
+
+  void join(int rank) {
+    group(rank, kAll, "0", {0, 1, 2});
+    if (rank < 2) group(rank, kPair, "1", {0, 1});
+  }
+
+  // The rank becomes another process, as launchers make one once a rank has failed. It has joined no group yet.
+  void restart(int rank, std::int64_t at_s) {
+    read(ranks_[rank]);
+    begin(rank, at_s);
+  }
+
+  // The trace of the rank is not among those that are read.
+  void lose(int rank) { ranks_[rank].lost = true; }
 
   void enter(int rank, const Entered& entered) {
     TraceBuilder& builder = *ranks_[rank].builder;
@@ -62,8 +68,9 @@ class JobOfThree {
     facts.op = builder.recorder().add_operator(entered.op);
     facts.device = builder.recorder().intern_device("cuda:" + std::to_string(rank));
     const trace::CollectiveRef collective = trace::enter_collective(ranks_[rank].ring, facts, 0);
+    if (entered.awaited) trace::wait_begins(collective, facts.entered_ns);
     if (entered.state == trace::CollectiveState::entered) return;
-    trace::issued(collective, 0);
+    trace::issued(collective, entered.end_told ? 0 : trace::kEndNotTold);
     if (entered.state != trace::CollectiveState::issued)
       trace::ended(collective, entered.state, entered.finished_s * kSecond);
   }
@@ -106,15 +113,18 @@ class JobOfThree {
     process.ended_ns = at_s * kSecond;
   }
 
+  void leave(int rank, int status, std::int64_t at_s) {
+    Process& process = ranks_[rank].process;
+    process.ending = Ending{0, status, std::nullopt, false};
+    process.ended_ns = at_s * kSecond;
+  }
+
   Process& process(int rank) { return ranks_[rank].process; }
   const std::vector<Process>& processes() const { return processes_; }
 
   void read() {
     for (Rank& rank : ranks_) {
-      const trace::TraceFile trace = rank.builder->read();
-      rank.process.uncaught = uncaught_of(trace);
-      logs_.add(trace, rank.process);
-      processes_.push_back(rank.process);
+      if (!rank.lost) read(rank);
     }
   }
   std::vector<Finding> findings() { return build_collectives(processes_, logs_, troubles_of(processes_, logs_)); }
@@ -123,19 +133,45 @@ class JobOfThree {
   }
   const CollectiveLogs& logs() const { return logs_; }
 
- private:
-  struct Rank {
-    std::unique_ptr<TraceBuilder> builder;
-    trace::CollectiveRingPayload* ring = nullptr;
-    Process process;
-  };
-
   void group(int rank, std::uint32_t index, const char* name, std::vector<std::int32_t> members) {
     trace::CollectiveGroupPayload fixed{};
     fixed.index = index;
     fixed.size = static_cast<std::int32_t>(members.size());
     fixed.name = ranks_[rank].builder->recorder().intern_string(name);
     ranks_[rank].builder->recorder().add_collective_group(fixed, members);
+  }
+
+ private:
+  struct Rank {
+    std::unique_ptr<TraceBuilder> builder;
+    trace::CollectiveRingPayload* ring = nullptr;
+    Process process;
+    bool lost = false;
+  };
+
+  void begin(int rank, std::int64_t at_s) {
+    Rank& one = ranks_[rank];
+    const std::filesystem::path directory = directory_.path() / std::to_string(at_s);
+    std::filesystem::create_directories(directory);
+    one.builder = std::make_unique<TraceBuilder>(directory, rank);
+    one.ring = one.builder->recorder().add_collective_ring();
+    one.process = {};
+    Process& process = one.process;
+    process.pid = static_cast<std::uint32_t>(100 + rank);
+    process.rank = rank;
+    process.host = "host";
+    process.operators = 5;
+    process.steps = 4;
+    process.start_ns = at_s * kSecond;
+    process.close = trace::CloseMark::exited;
+    process.ended = true;
+  }
+
+  void read(Rank& rank) {
+    const trace::TraceFile trace = rank.builder->read();
+    rank.process.uncaught = uncaught_of(trace);
+    logs_.add(trace, rank.process);
+    processes_.push_back(rank.process);
   }
 
   TemporaryDirectory directory_;

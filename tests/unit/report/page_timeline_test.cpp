@@ -73,6 +73,62 @@ TEST_CASE("waits for data are a column of the page, and none where the process h
   CHECK(page_timeline(run)["processes"][0]["data"].is_null());
 }
 
+TEST_CASE("a step that has not ended is as long as up to the error of its process, in the phase that it was in") {
+  Run run = with_steps();
+  const auto last_of = [&](const char* phase) { return page_timeline(run)["processes"][0][phase][1].get<int>(); };
+  run.processes[0].first_error_ns = 16 * kSecond;
+  CHECK(last_of("forward") == 1'000'000);
+  CHECK(last_of("backward") == 3'000'000);
+  run.processes[0].step_times.steps[1].forward_ns = 0;
+  CHECK(last_of("forward") == 4'000'000);
+  CHECK(last_of("backward") == 0);
+  run.processes[0].first_error_ns = 11 * kSecond;
+  CHECK(last_of("forward") == 0);
+}
+
+// The first of so many that a page has room for 32 steps and 24 points of each.
+Run of_many_processes() {
+  Run run = with_steps();
+  Process& process = run.processes[0];
+  process.step_times.steps.clear();
+  process.memory.resize(1);
+  MemoryCurve& curve = process.memory[0];
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    const std::int64_t time = kSecond * (1 + i);
+    process.step_times.steps.push_back({i, time, i == 101u ? 900'000'000u : 100'000'000u});
+    curve.points.push_back({i, i == 101u ? 500u : 10u, 20, time});
+  }
+  curve.peak = curve.points[101];
+  Process other = with_steps().processes[0];
+  other.memory = {{"", {{0, 10, 20, kSecond}}, {0, 10, 20, kSecond}}};
+  run.processes.resize(6'000, other);
+  return run;
+}
+
+TEST_CASE("of many processes the page has some of the steps, the longest and the last among them") {
+  const Json steps = page_timeline(of_many_processes())["processes"][0];
+  CHECK(steps["step"].size() < 40);
+  CHECK(std::ranges::count(steps["step"], Json(101)) == 1);
+  CHECK(std::ranges::count(steps["forward"], Json(900'000)) == 1);
+  CHECK(std::ranges::is_sorted(steps["step"]));
+  CHECK(steps["step"].back() == 255);
+}
+
+TEST_CASE("of many processes the page has some of the points of a curve, its peak and the last among them") {
+  Run run = of_many_processes();
+  const auto check = [&] {
+    const Json curve = page_memory(run)["processes"][0][0];
+    CHECK(curve["step"].size() < 40);
+    CHECK(std::ranges::count(curve["used"], Json(500)) == 1);
+    CHECK(std::ranges::is_sorted(curve["time"]));
+    CHECK(curve["step"].back() == 255);
+  };
+  check();
+  // As a report of thousands has it: without the point that is the peak.
+  std::erase_if(run.processes[0].memory[0].points, [](const MemoryPoint& point) { return point.step == 101; });
+  check();
+}
+
 TEST_CASE("a trace for Perfetto has steps and phases when they were, and operators within their step") {
   Report report;
   report.run = with_steps();

@@ -187,6 +187,133 @@ TEST_CASE(
             (in_library ? "adam.py:794, the program's own last one at train.py:7" : "train.py:7"));
 }
 
+// Ranks 0 and 1 wait for rank 2 until rank 0 gives up, and is gone a second later.
+void give_up(JobOfThree& job) {
+  enter_all(job, {});
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::failed});
+    job.raise(rank, "RuntimeError", 130 + rank, "Timed out waiting 30000ms");
+    job.process(rank).ended_ns = 131 * kSecond;
+  }
+}
+
+TEST_CASE("a rank that leaves since it was asked to end did not fail first: it is what the others waited for") {
+  const int status = GENERATE(128 + SIGTERM, 128 + SIGINT, 128 + SIGHUP, 1);
+  JobOfThree job;
+  give_up(job);
+  job.leave(2, status, 132);
+  Thread main{102, "MainThread", 9, {}};
+  main.last.resize(1);
+  main.last[0].op = "aten::add";
+  main.last[0].at.file = "/srv/data.py";
+  main.last[0].at.line = 7;
+  job.process(2).threads = {main};
+  job.read();
+  const std::vector<Finding> findings = job.findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].kind == Kind::collective_hang);
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 0);
+  CHECK(first->missing == std::vector{2});
+  CHECK(first_failure_text(*first) ==
+        "rank 2 never entered all_reduce 2, which ranks 0, 1 waited in; it was last seen at data.py:7");
+}
+
+TEST_CASE("a rank that leaves while the others are still there, or for an error of its own, failed first") {
+  const bool had_error = GENERATE(false, true);
+  JobOfThree job;
+  give_up(job);
+  job.leave(2, 1, had_error ? 132 : 130);
+  if (had_error) job.process(2).first_error_ns = 100 * kSecond;
+  job.read();
+  CHECK(job.findings().empty());
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 2);
+  CHECK(first->what == "left with status 1");
+}
+
+TEST_CASE("a member that left no trace, or ran nothing, is what the others waited for") {
+  const bool has_trace = GENERATE(false, true);
+  JobOfThree job;
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.state = CollectiveState::failed});
+    job.raise(rank, "RuntimeError", 130 + rank, kLostPeer);
+  }
+  if (has_trace) {
+    job.process(2).operators = 0;
+  } else {
+    job.lose(2);
+  }
+  job.read();
+  CHECK(job.findings().empty());
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 0);
+  CHECK(first->missing == std::vector{2});
+  REQUIRE(first->waiting);
+  REQUIRE(first->waiting->per_rank.size() == 3);
+  CHECK(first->waiting->per_rank[2].state == (has_trace ? RankTurn::never_entered : RankTurn::no_trace));
+  CHECK(first_failure_text(*first) == (has_trace ? "rank 2 never entered all_reduce 1, which ranks 0, 1 waited in"
+                                                 : "rank 2 left no trace here; ranks 0, 1 waited in all_reduce 1"));
+  CHECK(then_waited_text(*first).starts_with("rank 0 was the first to give up, in step 3: it raised RuntimeError"));
+}
+
+TEST_CASE("a rank that failed on its own failed first, also beside a member without a trace") {
+  JobOfThree job;
+  job.enter(1, {.state = CollectiveState::failed});
+  job.raise(0, "ValueError", 120);
+  job.raise(1, "RuntimeError", 130, kLostPeer);
+  job.lose(2);
+  job.read();
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 0);
+  CHECK(first->missing.empty());
+}
+
+TEST_CASE("an attempt that failed before its first collective counts, rather than the one before it") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::issued});
+    job.kill(rank, SIGTERM, 121);
+  }
+  job.raise(2, "OutOfMemoryError", 120);
+  for (int rank = 0; rank < 3; ++rank) {
+    job.restart(rank, 200);
+    if (rank == 2) continue;
+    job.join(rank);
+    job.enter(rank, {.state = CollectiveState::issued, .entered_s = 210});
+    job.kill(rank, SIGTERM, 221);
+  }
+  job.raise(2, "FileNotFoundError", 215);
+  job.read();
+  CHECK(job.findings().empty());
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->rank == 2);
+  CHECK(first->what == "raised FileNotFoundError: no more");
+  CHECK(then_waited_text(*first) == "ranks 0, 1 then waited in all_reduce 1, entered from train.py:10");
+}
+
+TEST_CASE("who was ended after whom is told by common times, too") {
+  constexpr std::int64_t kAhead = 50;
+  JobOfThree job;
+  job.process(2).host = "other";
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    const auto at = static_cast<std::int64_t>(100 + 10 * number);
+    for (int rank = 0; rank < 2; ++rank) job.enter(rank, {.number = number, .entered_s = at, .finished_s = at + 2});
+    job.enter(2, {.number = number, .entered_s = at + kAhead, .finished_s = at + kAhead + 2});
+  }
+  job.raise(0, "ValueError", 150);
+  job.raise(2, "ValueError", 145 + kAhead);
+  job.kill(1, SIGTERM, 151);
+  job.read();
+  CHECK(ended_after(job) == std::vector{-1, 2, -1});
+}
+
 TEST_CASE("clocks of hosts are compared by what no rank can have finished before another had entered it") {
   for (const std::int64_t ahead : {0, 50}) {
     JobOfThree job;
@@ -199,7 +326,7 @@ TEST_CASE("clocks of hosts are compared by what no rank can have finished before
     job.raise(0, "ValueError", 150);
     job.raise(2, "ValueError", 145 + ahead);
     job.read();
-    CHECK(job.logs().clock_offsets().at("other") == -ahead * kSecond);
+    CHECK(job.logs().clocks().offsets.at("other") == -ahead * kSecond);
     const auto first = job.first_failure();
     REQUIRE(first);
     CHECK(first->rank == 2);

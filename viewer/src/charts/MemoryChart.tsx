@@ -3,19 +3,19 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { bytesText, momentText } from "../model/format";
 import { curveName, type Curve } from "../model/memory";
-import type { Span } from "../model/timeline";
+import { spanBetween, type Span } from "../model/timeline";
 import { color } from "./colors";
+import { LEFT } from "./layout";
 
 const HEIGHT = 150;
 
 interface Properties {
   curve: Curve;
+  whole: Span;
   span: Span;
   onZoom: (span: Span) => void;
 }
 
-// As many pixels as the names of ranks take in RankChart: equal times are above each other.
-export const LEFT = 76;
 // Bytes are told in powers of two.
 const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
@@ -30,13 +30,24 @@ function axis(size: number, values: (numbers: number[], step: number) => string[
   };
 }
 
-function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) => void): uPlot.Options {
+// A plot lives on while the span changes: `now` tells it as it is.
+function options(curve: Curve, width: number, now: () => Properties): uPlot.Options {
   const held = curve.device === null ? "pinned" : "taken from the device";
+  const { span } = now();
   return {
     width,
     height: HEIGHT,
     padding: [10, 0, 0, 0],
-    cursor: { sync: { key: "memory" }, drag: { x: true, y: false, setScale: false } },
+    cursor: {
+      sync: { key: "memory" },
+      drag: { x: true, y: false, setScale: false },
+      bind: {
+        dblclick: () => () => {
+          now().onZoom(now().whole);
+          return null;
+        },
+      },
+    },
     legend: { show: true, live: true },
     scales: { x: { time: false, min: span.from, max: span.to, auto: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
@@ -44,7 +55,7 @@ function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) =
       { ...axis(LEFT, (numbers) => numbers.map(bytesText)), incrs: BYTES },
     ],
     series: [
-      { label: "time", value: (_plot, value: number | null) => (value === null ? "–" : momentText(value, (span.to - span.from) / 1000)) },
+      { label: "time", value: (_plot, value: number | null) => (value === null ? "–" : momentText(value, (now().span.to - now().span.from) / 1000)) },
       {
         label: curve.device === null ? "process's own" : "in tensors", stroke: color("chart-used"), fill: color("chart-fill"), width: 2, points: { size: 4 },
         value: (_plot, value: number | null) => (value === null ? "–" : bytesText(value)),
@@ -58,7 +69,8 @@ function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) =
       setSelect: [
         (plot) => {
           if (plot.select.width < 4) return;
-          onZoom({ from: plot.posToVal(plot.select.left, "x"), to: plot.posToVal(plot.select.left + plot.select.width, "x") });
+          const chosen = spanBetween(plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x"));
+          if (chosen) now().onZoom(chosen);
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
       ],
@@ -66,7 +78,10 @@ function options(curve: Curve, span: Span, width: number, onZoom: (span: Span) =
   };
 }
 
-export function MemoryChart({ curve, span, onZoom }: Properties) {
+export function MemoryChart(properties: Properties) {
+  const { curve, span } = properties;
+  const latest = useRef(properties);
+  latest.current = properties;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   useEffect(() => {
@@ -75,7 +90,7 @@ export function MemoryChart({ curve, span, onZoom }: Properties) {
     const draw = () => {
       plot.current?.destroy();
       const data: uPlot.AlignedData = [curve.time.map((time) => time / 1000), curve.used, curve.held];
-      plot.current = new uPlot(options(curve, span, element.clientWidth, onZoom), data, element);
+      plot.current = new uPlot(options(curve, element.clientWidth, () => latest.current), data, element);
     };
     draw();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
@@ -86,7 +101,6 @@ export function MemoryChart({ curve, span, onZoom }: Properties) {
       window.removeEventListener("devsan-theme", draw);
       plot.current?.destroy();
     };
-    // The span changes by itself below.
   }, [curve]);
   useEffect(() => plot.current?.setScale("x", { min: span.from, max: span.to }), [span]);
   const label = `Memory of ${curveName(curve)} over time: at most ${bytesText(curve.peak.used)}, at step ${curve.peak.step}`;

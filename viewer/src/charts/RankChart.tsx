@@ -1,14 +1,14 @@
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { processName } from "../model/memory";
-import type { Process } from "../model/report";
-import { eachPhase, eachWait, moved, PHASES, zoomed, type Span, type Steps, type Waits } from "../model/timeline";
+import { eachPhase, eachWait, moved, PHASES, spanBetween, zoomed, type Span, type Steps, type Waits } from "../model/timeline";
 import { momentText } from "../model/format";
 import { color } from "./colors";
-import { LEFT as NAMES } from "./MemoryChart";
+import { LEFT as NAMES } from "./layout";
 
 export interface Row {
   index: number; // of the process
-  process: Process;
+  name: string;
+  shortName: string;
   steps: Steps;
   waits: Waits | null;
   failed: number | null; // seconds since the run began
@@ -37,7 +37,7 @@ function tickSize(span: Span, width: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= least) ?? power * 10;
 }
 
-function drawAxis(context: CanvasRenderingContext2D, span: Span, width: number, height: number): void {
+function drawAxis(context: CanvasRenderingContext2D, span: Span, width: number): void {
   const size = tickSize(span, width);
   const scale = width / (span.to - span.from);
   context.fillStyle = color("faint");
@@ -45,8 +45,8 @@ function drawAxis(context: CanvasRenderingContext2D, span: Span, width: number, 
   context.textAlign = "center";
   for (let tick = Math.ceil(span.from / size) * size; tick <= span.to; tick += size) {
     const x = NAMES + (tick - span.from) * scale;
-    context.fillRect(x, height - AXIS, 1, 4);
-    if (x > NAMES + 20 && x < NAMES + width - 20) context.fillText(momentText(Math.max(0, tick), size), x, height - 5);
+    context.fillRect(x, 0, 1, 4);
+    if (x > NAMES + 20 && x < NAMES + width - 20) context.fillText(momentText(Math.max(0, tick), size), x, AXIS - 5);
   }
 }
 
@@ -80,23 +80,30 @@ function drawRows(context: CanvasRenderingContext2D, { rows, span, chosen }: Pro
       context.fillRect(NAMES + (row.failed - span.from) * scale - 1, y, 3, size);
     }
     context.fillStyle = row.index === chosen ? strong : ink;
-    if (i % every === 0 || row.index === chosen) context.fillText(processName(row.process), NAMES - 6, y + size / 2 + 4);
+    if (i % every === 0 || row.index === chosen) context.fillText(row.shortName, NAMES - 6, y + size / 2 + 4, NAMES - 8);
   });
 }
 
-function draw(canvas: HTMLCanvasElement, properties: Properties): void {
-  const width = canvas.clientWidth;
-  const height = rowHeight(properties.rows.length) * properties.rows.length + TOP + AXIS;
+// A cleared canvas of that many CSS pixels.
+function contextOf(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   canvas.style.height = `${height}px`;
   const context = canvas.getContext("2d");
-  if (!context) return;
-  context.scale(ratio, ratio);
-  context.clearRect(0, 0, width, height);
-  drawRows(context, properties, width - NAMES);
-  drawAxis(context, properties.span, width - NAMES, height);
+  context?.scale(ratio, ratio);
+  return context;
+}
+
+// Many rows scroll; the axis beneath them stays in sight. A scroll bar beside the rows is not beside the axis.
+function draw(canvas: HTMLCanvasElement, axis: HTMLCanvasElement, properties: Properties): void {
+  const width = canvas.clientWidth;
+  const rows = contextOf(canvas, width, rowHeight(properties.rows.length) * properties.rows.length + TOP);
+  axis.style.width = `${width}px`;
+  const times = contextOf(axis, width, AXIS);
+  if (!rows || !times) return;
+  drawRows(rows, properties, width - NAMES);
+  drawAxis(times, properties.span, width - NAMES);
 }
 
 function keyed(key: string, span: Span, whole: Span): Span | null {
@@ -109,15 +116,26 @@ function keyed(key: string, span: Span, whole: Span): Span | null {
   return null;
 }
 
-export function RankChart(properties: Properties) {
-  const { rows, whole, span, chosen, choose, onZoom } = properties;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [begun, setBegun] = useState<number | null>(null);
-  const [marked, setMarked] = useState<[number, number] | null>(null);
+// Of the pointer over the rows, in pixels from their left.
+interface Drag {
+  from: number;
+  to: number;
+}
+
+function within(x: number, width: number): number {
+  return Math.min(Math.max(x, NAMES), NAMES + width);
+}
+
+function Marked({ drag, width }: { drag: Drag; width: number }) {
+  const [left, right] = [within(Math.min(drag.from, drag.to), width), within(Math.max(drag.from, drag.to), width)];
+  return <div class="marked" style={{ left: `${left}px`, width: `${right - left}px` }} />;
+}
+
+function useDrawn(canvas: RefObject<HTMLCanvasElement | null>, axis: RefObject<HTMLCanvasElement | null>, properties: Properties): void {
   useEffect(() => {
-    const element = canvas.current;
-    if (!element) return;
-    const redraw = () => draw(element, properties);
+    const [element, beneath] = [canvas.current, axis.current];
+    if (!element || !beneath) return;
+    const redraw = () => draw(element, beneath, properties);
     redraw();
     const resized = new ResizeObserver(redraw);
     resized.observe(element);
@@ -126,22 +144,27 @@ export function RankChart(properties: Properties) {
       resized.disconnect();
       window.removeEventListener("devsan-theme", redraw);
     };
-  }, [rows, span, chosen]);
-  const timeAt = (x: number) => {
-    const width = (canvas.current?.clientWidth ?? NAMES + 1) - NAMES;
-    return span.from + ((Math.min(Math.max(x, NAMES), NAMES + width) - NAMES) / width) * (span.to - span.from);
-  };
+  }, [properties.rows, properties.span, properties.chosen]);
+}
+
+export function RankChart(properties: Properties) {
+  const { rows, whole, span, choose, onZoom } = properties;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const axis = useRef<HTMLCanvasElement>(null);
+  const [drag, setDrag] = useState<Drag | null>(null);
+  useDrawn(canvas, axis, properties);
+  const width = () => (canvas.current?.clientWidth ?? NAMES + 1) - NAMES;
+  const timeAt = (x: number) => span.from + ((within(x, width()) - NAMES) / width()) * (span.to - span.from);
   const up = (event: PointerEvent) => {
-    if (begun === null) return;
-    if (Math.abs(event.offsetX - begun) > 4) {
-      const [from, to] = [timeAt(Math.min(begun, event.offsetX)), timeAt(Math.max(begun, event.offsetX))];
-      onZoom({ from, to });
+    if (drag === null) return;
+    setDrag(null);
+    if (Math.abs(event.offsetX - drag.from) > 4) {
+      const dragged = spanBetween(timeAt(drag.from), timeAt(event.offsetX));
+      if (dragged) onZoom(dragged);
     } else {
       const row = rows[Math.floor((event.offsetY - TOP) / rowHeight(rows.length))];
       if (row) choose(row.index);
     }
-    setBegun(null);
-    setMarked(null);
   };
   return (
     <div
@@ -154,14 +177,24 @@ export function RankChart(properties: Properties) {
         onZoom(next);
       }}
     >
-      <canvas
-        ref={canvas} role="img" aria-label={`Phases of the steps of ${rows.length} processes; the table below has them in numbers`}
-        onPointerDown={(event) => setBegun(event.offsetX)}
-        onPointerMove={(event) => begun !== null && setMarked([Math.min(begun, event.offsetX), Math.max(begun, event.offsetX)])}
-        onPointerUp={up}
-        onDblClick={() => onZoom(whole)}
-      />
-      {marked && <div class="marked" style={{ left: `${marked[0]}px`, width: `${marked[1] - marked[0]}px` }} />}
+      <div class="rows">
+        <div class="drawn">
+          <canvas
+            ref={canvas} role="img" aria-label={`Phases of the steps of ${rows.length} processes; the table below has them in numbers`}
+            onPointerDown={(event) => {
+              if (event.button !== 0) return;
+              event.currentTarget.setPointerCapture(event.pointerId); // it may be released outside
+              setDrag({ from: event.offsetX, to: event.offsetX });
+            }}
+            onPointerMove={(event) => drag !== null && setDrag({ ...drag, to: event.offsetX })}
+            onPointerUp={up}
+            onPointerCancel={() => setDrag(null)}
+            onDblClick={() => onZoom(whole)}
+          />
+          {drag && <Marked drag={drag} width={width()} />}
+        </div>
+      </div>
+      <canvas ref={axis} class="axis" aria-hidden="true" />
     </div>
   );
 }

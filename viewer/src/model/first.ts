@@ -9,7 +9,7 @@ export interface First {
   time: string | null;
   where: Frame | null;
   what: string | null;
-  missing: number[]; // ranks that never entered what this one waited in, and failed for that
+  missing: number[]; // ranks that never entered what this one waited in, and failed for that, or that left no trace
   lastOperator: Frame | null; // of a rank that was killed or left
   waiting: Collective | null; // that other ranks were in meanwhile
   told: boolean; // by the run itself; else it is the earliest time that a trace has
@@ -22,8 +22,10 @@ function isFailure(finding: Finding): boolean {
 export function firstFailure(report: Report): First | null {
   const told = report.run.first_failure;
   if (told) {
+    const isNamed = (finding: Finding) => finding.id === told.finding;
+    const named = report.findings.find(isNamed) ?? null;
     return {
-      finding: report.findings.find((finding) => finding.id === told.finding) ?? null,
+      finding: named,
       rank: told.rank,
       step: told.step,
       time: told.time_ns > 0 ? new Date(told.time_ns / 1e6).toISOString() : null,
@@ -31,7 +33,7 @@ export function firstFailure(report: Report): First | null {
       what: told.what ?? null,
       missing: told.missing ?? [],
       lastOperator: told.last_operator ?? null,
-      waiting: told.waiting ?? null,
+      waiting: told.waiting ?? (named ?? report.suppressed.find(isNamed))?.collective ?? null,
       told: true,
     };
   }

@@ -46,6 +46,10 @@ export function times(count: number): string {
   return count === 1 ? "once" : `${count.toLocaleString("en")} times`;
 }
 
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -1,7 +1,6 @@
 // Curves of memory, as the page's part "memory" has them: columns, times in milliseconds since the run began.
 
 import { bytesText } from "./format";
-import type { Process } from "./report";
 
 export interface Curve {
   device: string | null;
@@ -72,19 +71,6 @@ export function peakText(peak: Peak): string {
 export function unlisted(peak: Peak): number {
   const rest = peak.allocated - peak.listed;
   return rest > peak.allocated / 100 ? rest : 0;
-}
-
-export function processName(process: Process): string {
-  const name = process.rank === null ? `pid ${process.pid}` : `rank ${process.rank}`;
-  return (process.attempt ?? 0) > 0 ? `${name}, attempt ${process.attempt ?? 0}` : name;
-}
-
-// Processes of one rank, such as workers of its DataLoader, are told apart by their pids.
-export function processNames(processes: Process[]): string[] {
-  const names = processes.map(processName);
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return names.map((name, i) => ((counts.get(name) ?? 0) > 1 ? `${name}, pid ${processes[i]?.pid ?? ""}` : name));
 }
 
 export function curveName(curve: Curve): string {

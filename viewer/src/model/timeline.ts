@@ -36,8 +36,10 @@ export interface Span {
 }
 
 const MICROSECOND = 1e-6;
+const LEAST_SPAN = MICROSECOND;
 
-export function extentOf(part: TimelinePart): Span {
+// With the moments of failures, which may lie after all that is known of steps.
+export function extentOf(part: TimelinePart, failures: (number | null)[]): Span {
   let [from, to] = [Infinity, 0];
   for (const steps of part.processes) {
     if (!steps || steps.begin.length === 0) continue;
@@ -51,7 +53,21 @@ export function extentOf(part: TimelinePart): Span {
       to = Math.max(to, (begin + (waits.length[i] ?? 0)) * MICROSECOND);
     });
   }
-  return to > from ? { from, to } : { from: 0, to: 1 };
+  for (const failed of failures) {
+    if (failed === null) continue;
+    from = Math.min(from, failed);
+    to = Math.max(to, failed);
+  }
+  if (from > to) return { from: 0, to: 1 };
+  const length = to - from;
+  if (length <= LEAST_SPAN) return { from: Math.max(0, from - 0.5), to: to + 0.5 };
+  return { from, to: failures.includes(to) ? to + length / 100 : to }; // the mark of a failure has a width
+}
+
+// What a drag from one moment to another shows; none where that is too short to be meant, or to be drawn.
+export function spanBetween(one: number, other: number): Span | null {
+  const span = { from: Math.min(one, other), to: Math.max(one, other) };
+  return span.to - span.from > LEAST_SPAN ? span : null;
 }
 
 export function lengthOf(steps: Steps, i: number): number {
@@ -126,7 +142,7 @@ export function summaryOf(steps: Steps): Summary {
 export function zoomed(span: Span, whole: Span, factor: number, around: number): Span {
   const from = Math.max(whole.from, around - (around - span.from) * factor);
   const to = Math.min(whole.to, around + (span.to - around) * factor);
-  return to - from > 1e-6 ? { from, to } : span;
+  return spanBetween(from, to) ?? span;
 }
 
 export function moved(span: Span, whole: Span, by: number): Span {

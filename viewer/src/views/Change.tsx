@@ -11,7 +11,7 @@ function title(cause: Cause): string {
 }
 
 function Patches({ fix, main }: { fix: Fix | null | undefined; main: boolean }) {
-  return <>{fix?.patches?.map((patch, i) => <Diff key={i} patch={patch} main={main && i === 0} />)}</>;
+  return <>{fix?.patches.map((patch, i) => <Diff key={i} patch={patch} main={main && i === 0} />)}</>;
 }
 
 function Alternatives({ causes }: { causes: Cause[] }) {
@@ -38,7 +38,7 @@ function Alternatives({ causes }: { causes: Cause[] }) {
 export function Change({ finding, beside }: { finding: Finding; beside: Beside }) {
   const { root_cause: cause, fix } = finding;
   if (cause === null && fix === null) return null;
-  const patched = (fix?.patches?.length ?? 0) > 0;
+  const patched = (fix?.patches.length ?? 0) > 0;
   return (
     <section class="change" aria-labelledby="change-title">
       <h3 id="change-title">The change</h3>

@@ -10,16 +10,21 @@ interface Properties {
   chosen: string | null;
   none: string; // what is said where there are no entries
   link: (key: string) => string;
+  chooseAgain: () => void; // the one that is chosen already
 }
 
-function Row({ entry, current, href }: { entry: Entry; current: boolean; href: string }) {
+function Row({ entry, current, href, chooseAgain }: { entry: Entry; current: boolean; href: string; chooseAgain: () => void }) {
   const { finding } = entry;
   const place = finding.root_cause ?? finding.fix ?? finding.where;
   return (
-    <a href={href} aria-current={current ? "true" : undefined} class={entry.suppressed ? "suppressed" : ""}>
+    <a
+      href={href} aria-current={current ? "true" : undefined} class={entry.suppressed ? "suppressed" : ""}
+      onClick={() => current && chooseAgain()}
+    >
       <span class="row-top">
         <span class={`dot ${finding.severity}`} role="img" aria-label={finding.severity} />
         <span class="row-kind">{finding.kind}</span>
+        {entry.suppressed && <span class="badge">suppressed</span>}
         <span class="row-step">
           {finding.ranks.length > 0 && `${ranksText(finding.ranks, 14)} · `}step {finding.step}
         </span>
@@ -30,7 +35,7 @@ function Row({ entry, current, href }: { entry: Entry; current: boolean; href: s
   );
 }
 
-export function FindingList({ entries, chosen, none, link }: Properties) {
+export function FindingList({ entries, chosen, none, link, chooseAgain }: Properties) {
   const list = useRef<HTMLElement>(null);
   const rows = useVirtual(list, entries.length, ROW);
   const index = entries.findIndex((entry) => entry.key === chosen);
@@ -51,7 +56,7 @@ export function FindingList({ entries, chosen, none, link }: Properties) {
               aria-posinset={item.index + 1}
               style={{ height: `${ROW}px`, transform: `translateY(${item.start}px)` }}
             >
-              <Row entry={entry} current={item.index === index} href={link(entry.key)} />
+              <Row entry={entry} current={item.index === index} href={link(entry.key)} chooseAgain={chooseAgain} />
             </li>
           );
         })}

@@ -1,4 +1,4 @@
-import { bytesText, clockText, rankRanges, ranksText, times } from "../model/format";
+import { clockText, rankRanges, ranksText, sentence, times } from "../model/format";
 import type { Entry } from "../model/filter";
 import type { Beside, Finding } from "../model/report";
 import { Change } from "./Change";
@@ -14,26 +14,17 @@ function linkTo(key: string): string {
   return `${location.href.replace(/#.*/, "")}#finding=${key}`;
 }
 
-function circumstances(finding: Finding): string[] {
-  const rate = finding.per_step !== undefined ? `${finding.per_step.toFixed(1)} a step` : "";
+function circumstances(finding: Finding, cost: string): string[] {
   return [
     ranksText(finding.ranks),
-    `step ${finding.step}`,
+    `${finding.count > 1 ? "first at " : ""}step ${finding.step}`,
     finding.phase === "other" ? "" : finding.phase,
     finding.thread_name === null ? "" : `thread ${finding.thread_name}`,
     `pid ${finding.pid}`,
     times(finding.count),
-    rate,
-    finding.bytes !== undefined ? `${bytesText(finding.bytes)} in all` : "",
+    cost,
     clockText(finding.time),
   ].filter((word) => word !== "");
-}
-
-function Silenced({ finding }: { finding: Finding }) {
-  const { silence } = finding;
-  if (!silence) return null;
-  const by = silence.by === "suppression" ? `${silence.file ?? ""}:${silence.line ?? 0}: ${silence.text ?? ""}` : silence.by;
-  return <p class="notice">Suppressed by {by}{silence.reason ? ` (${silence.reason})` : ""}.</p>;
 }
 
 // Where there are too many to name them in one line.
@@ -60,6 +51,7 @@ export function FindingView({ entry, beside }: { entry: Entry; beside: Beside })
   const { finding } = entry;
   const others = finding.other_ranks ?? [];
   const ended = finding.ended_ranks ?? [];
+  const said = beside.sentences[finding.id] ?? {};
   return (
     <article class="finding" aria-labelledby="finding-title">
       <header>
@@ -70,18 +62,18 @@ export function FindingView({ entry, beside }: { entry: Entry; beside: Beside })
         </p>
         <h2 id="finding-title" tabIndex={-1}><Prose text={entry.headline} /></h2>
         <p class="circumstances">
-          {circumstances(finding).map((word) => <span key={word}>{word}</span>)}
+          {circumstances(finding, said.cost ?? "").map((word) => <span key={word}>{word}</span>)}
         </p>
         <AllRanks ranks={finding.ranks} />
         {others.length > 0 && <p class="faint">Not on {ranksText(others)}.</p>}
         {ended.map(({ ranks, what }) => (
           <p key={what} class="faint">Ended in that step without it: {ranksText(ranks)}, {ranks.length > 1 && "each "}{what}.</p>
         ))}
-        <Silenced finding={finding} />
+        {said.silence !== undefined && <p class="notice">{sentence(said.silence)}</p>}
       </header>
       <Change finding={finding} beside={beside} />
       <Where finding={finding} beside={beside} />
-      <Particulars finding={finding} />
+      <Particulars finding={finding} said={said} />
       {finding.operands.length > 0 && (
         <section aria-labelledby="history-title">
           <h3 id="history-title">How each operand got to its device</h3>

@@ -1,19 +1,23 @@
-import { useEffect, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { counted, placeText, ranksText } from "../model/format";
 import { countNotes, type Entry } from "../model/filter";
 import type { First } from "../model/first";
 import type { Beside, Report } from "../model/report";
 import type { Filter } from "../model/route";
+import { Boundary } from "./Boundary";
 import { Filters } from "./Filters";
 import { FindingList } from "./FindingList";
 import { FindingView } from "./FindingView";
 import { FirstFailure } from "./First";
 import { Table, type Column } from "./Table";
+import { focusFinding } from "./useFindingFocus";
+import { usePrinting } from "./usePrinting";
 
 interface Properties {
   entries: Entry[];
   shown: Entry[];
   chosen: Entry | null;
+  unknown: boolean; // the address names another, which the report lacks
   first: First | null;
   report: Report;
   beside: Beside;
@@ -32,18 +36,6 @@ const PRINTED: Column<Entry>[] = [
 
 const MOST_PRINTED = 500;
 
-// The list scrolls and so has no end on paper: there, a table takes its place.
-function usePrinting(): boolean {
-  const [printing, set] = useState(false);
-  useEffect(() => {
-    const query = matchMedia("print");
-    const onChange = () => set(query.matches);
-    query.addEventListener("change", onChange);
-    return () => query.removeEventListener("change", onChange);
-  }, []);
-  return printing;
-}
-
 // Notes and what is suppressed are left out from the start.
 function textOfNone(entries: Entry[], filter: Filter): string {
   const narrowed = filter.text !== "" || filter.kind !== "" || filter.rank !== "" || filter.file !== "";
@@ -53,26 +45,33 @@ function textOfNone(entries: Entry[], filter: Filter): string {
   return `No error and no warning.${left}`;
 }
 
-export function Findings({ entries, shown, chosen, first, report, beside, filter, changeFilter, link }: Properties) {
+export function Findings({ entries, shown, chosen, unknown, first, report, beside, filter, changeFilter, link }: Properties) {
   const printing = usePrinting();
   const firstEntry = entries.find((entry) => entry.finding === first?.finding) ?? null;
-  const several = report.run.processes.filter(({ rank }) => rank !== null).length > 1;
+  const several = useMemo(() => new Set(report.run.processes.flatMap(({ rank }) => rank ?? [])).size > 1, [report]);
+  const href = firstEntry && firstEntry !== chosen ? link(firstEntry.key) : null;
+  // What does not change with the filter is not made anew with each letter of it.
+  const top = useMemo(
+    () => first && <FirstFailure first={first} entry={firstEntry} several={several} href={href} />,
+    [first, firstEntry, several, href],
+  );
+  const view = useMemo(
+    () => chosen && <Boundary key={chosen.key} what="This finding"><FindingView entry={chosen} beside={beside} /></Boundary>,
+    [chosen, beside],
+  );
   return (
     <>
-      {first && (
-        <FirstFailure
-          first={first} entry={firstEntry} several={several}
-          href={firstEntry && firstEntry !== chosen ? link(firstEntry.key) : null}
-        />
-      )}
+      {top}
+      {unknown && <p class="notice" role="status">The finding that this link names is not in this report.</p>}
       {entries.length === 0 && <p class="panel">devsan found nothing in this run.</p>}
       <div class="columns">
         <div class="side">
           <Filters entries={entries} shown={shown.length} filter={filter} change={changeFilter} />
-          <FindingList entries={shown} chosen={chosen?.key ?? null} none={textOfNone(entries, filter)} link={link} />
+          <FindingList entries={shown} chosen={chosen?.key ?? null} none={textOfNone(entries, filter)} link={link} chooseAgain={focusFinding} />
         </div>
-        {chosen && <FindingView key={chosen.key} entry={chosen} beside={beside} />}
+        {view}
       </div>
+      {/* The list scrolls, and so has no end on paper. */}
       {printing && <Table caption="All findings that the filter shows" columns={PRINTED} rows={shown.slice(0, MOST_PRINTED)} />}
     </>
   );

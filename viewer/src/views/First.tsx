@@ -2,6 +2,7 @@ import { clockText, placeText, ranksText } from "../model/format";
 import type { First } from "../model/first";
 import type { Entry } from "../model/filter";
 import { CollectivePart } from "./Kinds";
+import { Fold } from "./Fold";
 import { Place } from "./Place";
 import { Prose } from "./Prose";
 
@@ -22,7 +23,9 @@ export function FirstFailure({ first, entry, href, several }: Properties) {
   const at = own ? "Last line of the program" : finding?.collective && finding.rank !== null ? `Rank ${finding.rank} was at` : "At";
   const missing = first.missing.length > 0;
   const who = first.rank === null ? "It failed" : several ? `Rank ${first.rank} failed first,` : `Rank ${first.rank} failed`;
-  const absent = `${ranksText(first.missing)} never entered ${first.waiting?.name ?? "a collective"} ${first.waiting?.sequence ?? ""}`;
+  const unseen = first.waiting?.per_rank.some((one) => one.rank === first.missing[0] && one.state === "no_trace");
+  const never = `never entered ${first.waiting?.name ?? "a collective"} ${first.waiting?.sequence ?? ""}`;
+  const absent = `${ranksText(first.missing)} ${unseen ? "left no trace here" : never}`;
   const its = missing && first.rank !== null ? `Rank ${first.rank} gave up first: it` : "It";
   const others = finding?.ranks.filter((rank) => rank !== first.rank) ?? [];
   return (
@@ -42,10 +45,9 @@ export function FirstFailure({ first, entry, href, several }: Properties) {
         {first.time !== null && <div><dt>When</dt><dd>{clockText(first.time)}</dd></div>}
       </dl>
       {first.waiting && (
-        <details>
-          <summary>What the other ranks waited in: <code>{first.waiting.name}</code></summary>
-          <CollectivePart collective={first.waiting} />
-        </details>
+        <Fold summary={<>What the other ranks waited in: <code>{first.waiting.name}</code></>}>
+          {() => first.waiting && <CollectivePart collective={first.waiting} />}
+        </Fold>
       )}
       {!first.told && several && <p class="faint">By the clocks of the hosts, which may differ.</p>}
       {href !== null && <p class="first-link"><a href={href}>Show this finding</a></p>}

@@ -1,6 +1,7 @@
-import { counted, ranksText, secondsText } from "../model/format";
+import { clockText, counted, ranksText, secondsText } from "../model/format";
 import type { Report } from "../model/report";
 import { VIEWS, type View } from "../model/route";
+import { print } from "./usePrinting";
 import type { Theme } from "./useTheme";
 
 const TITLES: Record<View, string> = {
@@ -32,7 +33,7 @@ function summary(report: Report): string {
     ranksText([...new Set(ranks)]),
     counted(run.steps, "step"),
     seconds === null ? "" : secondsText(seconds),
-    run.start?.slice(0, 16).replace("T", " ") ?? "",
+    run.start === null ? "" : clockText(`${run.start.slice(0, 16)}Z`),
   ].filter((word) => word !== "").join(" · ");
 }
 
@@ -47,7 +48,7 @@ export function Header({ report, view, link, theme, changeTheme, showHelp }: Pro
         </div>
         <div class="buttons">
           <button type="button" onClick={changeTheme} aria-label={`Colors: ${theme}. Change`}>{theme === "system" ? "Auto" : theme === "light" ? "Light" : "Dark"}</button>
-          <button type="button" onClick={() => window.print()} class="print">Print</button>
+          <button type="button" onClick={print} class="print">Print</button>
           <button type="button" onClick={showHelp} aria-label="Keys">?</button>
         </div>
       </div>

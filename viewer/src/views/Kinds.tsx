@@ -1,42 +1,35 @@
 // What findings of one kind have beside the others.
 
 import { bytesText, placeText } from "../model/format";
-import type { Collective, CollectiveRank, Ending, Finding, Growth, GrowthPart, LiveMemory, LiveRow } from "../model/report";
+import type { Collective, CollectiveRank, Finding, Growth, GrowthPart, LiveMemory, LiveRow, Sentences, Writer } from "../model/report";
+import { Fold } from "./Fold";
 import { Place } from "./Place";
+import { Prose } from "./Prose";
+import { Snippet } from "./Snippet";
 import { Stack } from "./Stack";
 import { Table, type Column } from "./Table";
 
 const SHOWN = 40;
 
-function EndingPart({ ending }: { ending: Ending }) {
-  const how = ending.signal ?? (ending.status === null ? "unknown" : `status ${ending.status}`);
-  return (
-    <p>
-      Ended by <strong>{how}</strong>.
-      {ending.named_by_kernel && " The kernel's log says that it killed this process for memory."}
-      {(ending.oom_kills ?? 0) > 0 && ` The kernel killed ${ending.oom_kills ?? 0} of the run's processes for memory.`}
-      {ending.hint && ` ${ending.hint}`}
-    </p>
-  );
+// Of tensors that no line of Python made, no line is known.
+function lineText({ file, line }: Pick<LiveRow, "file" | "line">): string {
+  return file ? placeText({ file, line: line ?? 0 }) : "";
 }
 
-const GROWTH: Column<GrowthPart>[] = [
-  { title: "A step", cell: (part) => bytesText(part.bytes_per_step), number: true },
+const STEP_OF: Record<Growth["clock"], string> = { iterations: "A step", rounds: "A round", "shared-tensors": "Each" };
+
+const growthColumns = (clock: Growth["clock"]): Column<GrowthPart>[] => [
+  { title: STEP_OF[clock], cell: (part) => bytesText(part.bytes_per_step), number: true },
   { title: "At last", cell: (part) => bytesText(part.bytes), number: true },
   { title: "Tensors of", cell: (part) => <code>{part.op}</code> },
-  { title: "Line", cell: (part) => <span title={part.file}>{placeText(part)}</span> },
+  { title: "Line", cell: (part) => <span title={part.file ?? ""}>{lineText(part)}</span> },
 ];
 
-function GrowthPartView({ growth }: { growth: Growth }) {
+function GrowthPartView({ growth, said }: { growth: Growth; said: Sentences }) {
   return (
     <>
-      <p>
-        {growth.device ?? "The host"} has gained {bytesText(growth.bytes_per_step)} with every step since step {growth.since}
-        {growth.holder !== null && <>, kept by <code>{growth.holder}</code></>}
-        {growth.graph && " with its autograd graphs"}.
-        {growth.steps_left !== null && ` At this rate it is full in ${growth.steps_left.toLocaleString("en")} more steps.`}
-      </p>
-      {growth.parts.length > 0 && <Table caption="What grows" columns={GROWTH} rows={growth.parts} />}
+      <p>{said.what_grows !== undefined && <><Prose text={said.what_grows} />. </>}{said.outlook}</p>
+      {growth.parts.length > 0 && <Table caption="What grows" columns={growthColumns(growth.clock)} rows={growth.parts} />}
     </>
   );
 }
@@ -56,20 +49,13 @@ function liveColumns(total: number, title: string, name: (row: LiveRow) => strin
   ];
 }
 
-export function LiveMemoryView({ live }: { live: LiveMemory }) {
+export function LiveMemoryView({ live, room }: { live: LiveMemory; room: string | undefined }) {
   const total = live.allocated || live.listed;
   const place = (row: LiveRow) =>
-    [row.op, row.file !== undefined && row.file !== "" ? placeText({ file: row.file, line: row.line ?? 0 }) : "", row.kind]
-      .filter(Boolean)
-      .join(" · ");
+    [row.op, lineText(row), row.kind].filter(Boolean).join(" · ");
   return (
     <>
-      <p>
-        {live.device ?? "The device"} {live.asked !== null && `was asked for ${bytesText(live.asked)}; it `}
-        had {bytesText(live.allocated)} in tensors
-        {live.capacity !== null && ` of ${bytesText(live.capacity)}`}
-        {live.free !== null && `, and ${bytesText(live.free)} free`}.
-      </p>
+      {room !== undefined && <p>{room}</p>}
       <Table caption="Live memory by kind" columns={liveColumns(total, "Kind", (row) => row.kind ?? "")} rows={live.by_kind} />
       {live.by_module.length > 0 && (
         <Table caption="By module" columns={liveColumns(total, "Module", (row) => row.module ?? "")} rows={live.by_module.slice(0, SHOWN)} />
@@ -86,6 +72,7 @@ const STATES: Record<string, string> = {
   entered_other: "entered another",
   gone: "is gone",
   late: "came late",
+  no_trace: "left no trace here",
 };
 
 const RANKS: Column<CollectiveRank>[] = [
@@ -95,22 +82,20 @@ const RANKS: Column<CollectiveRank>[] = [
   { title: "What", cell: (one) => one.what ?? "", wide: true },
 ];
 
-function Threads({ of: { rank, threads } }: { of: CollectiveRank }) {
-  return (
-    <>
-      {threads?.map(({ name, tid, stack }, i) => (
-        <Stack key={i} title={`Rank ${rank}, ${name ?? (tid === null ? "a thread" : `thread ${tid}`)}`} frames={stack} />
-      ))}
-    </>
-  );
+function Threads({ of: { rank, threads = [] } }: { of: CollectiveRank }) {
+  const stacks = () => threads.map(({ name, tid, stack }, i) => (
+    <Stack key={i} title={`Rank ${rank}, ${name ?? (tid === null ? "a thread" : `thread ${tid}`)}`} frames={stack} />
+  ));
+  if (threads.length < 2) return <>{stacks()}</>;
+  return <Fold class="stack" summary={`Rank ${rank}, stacks of ${threads.length} threads`}>{stacks}</Fold>;
 }
 
 export function CollectivePart({ collective }: { collective: Collective }) {
   const about = [
-    collective.sequence === null ? null : `number ${collective.sequence}`,
+    `number ${collective.sequence}`,
     collective.group,
     collective.dtype,
-    collective.bytes === null ? null : bytesText(collective.bytes),
+    collective.bytes > 0 ? bytesText(collective.bytes) : null,
     collective.device,
   ];
   return (
@@ -128,6 +113,13 @@ const DIFFERS: Column<{ what: string; here: string; there: string }>[] = [
   { title: "On the others", cell: (one) => one.there },
 ];
 
+const WRITERS: Column<Writer>[] = [
+  { title: "Written", cell: (one) => one.when },
+  { title: "Value", cell: (one) => <code>{one.value}</code> },
+  { title: "Line", cell: (one) => <Place place={one} /> },
+  { title: "Source", cell: (one) => <Snippet text={one.source} />, wide: true },
+];
+
 function Rules({ finding }: { finding: Finding }) {
   const { expectation, writers } = finding;
   return (
@@ -136,21 +128,19 @@ function Rules({ finding }: { finding: Finding }) {
         <p>Expected {expectation.expected}, found {expectation.found}, by the rule <code>{expectation.rule}</code>.</p>
       )}
       {writers && writers.length > 0 && (
-        <ol class="writers">
-          {writers.map((writer, i) => <li key={i}><Place place={writer.frame} /> <span class="faint">{writer.when}</span></li>)}
-        </ol>
+        <Table caption={`Who wrote ${finding.attribute ?? "it"}`} columns={WRITERS} rows={writers} />
       )}
     </>
   );
 }
 
-export function Particulars({ finding }: { finding: Finding }) {
+export function Particulars({ finding, said }: { finding: Finding; said: Sentences }) {
   const { ending, growth, live_memory: live, collective, differs } = finding;
   return (
     <>
-      {ending && <EndingPart ending={ending} />}
-      {growth && <GrowthPartView growth={growth} />}
-      {live && <LiveMemoryView live={live} />}
+      {ending?.hint && <p>{ending.hint}</p>}
+      {growth && <GrowthPartView growth={growth} said={said} />}
+      {live && <LiveMemoryView live={live} room={said.room} />}
       {collective && <CollectivePart collective={collective} />}
       {differs && differs.length > 0 && <Table caption="What differs between ranks" columns={DIFFERS} rows={differs} />}
       <Rules finding={finding} />

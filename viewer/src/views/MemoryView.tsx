@@ -1,11 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
-import { bytesText, percentText } from "../model/format";
-import { curveName, peakPlaces, peakText, processNames, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
-import type { Finding, Report } from "../model/report";
+import { bytesText, percentText, sentence } from "../model/format";
+import { curveName, peakPlaces, peakText, unlisted, type Curve, type MemoryPart, type Peak, type PeakPlace } from "../model/memory";
+import { processNames } from "../model/processes";
+import type { Beside, Finding, Report } from "../model/report";
 import { Device } from "./Device";
 import { LiveMemoryView, Share } from "./Kinds";
 import { Place } from "./Place";
 import { ProcessChoice, startingProcess } from "./ProcessChoice";
+import { Prose } from "./Prose";
 import { Table, type Column } from "./Table";
 import { usePart } from "./usePart";
 
@@ -79,10 +81,10 @@ function PeakOf({ peak, texts }: { peak: Peak; texts: string[] }) {
   );
 }
 
-function AtPeak({ report, data }: { report: Report; data: MemoryPart }) {
+function AtPeak({ report, data, failed }: { report: Report; data: MemoryPart; failed: number }) {
   const has = (index: number) => (data.peaks[index]?.length ?? 0) > 0;
   const [picked, choose] = useState<number | null>(null);
-  const chosen = picked ?? startingProcess(report.run.processes, has, undefined);
+  const chosen = picked ?? startingProcess(report.run.processes, has, failed);
   if (chosen < 0) return null;
   const peaks = [...(data.peaks[chosen] ?? [])].sort((a, b) => Number(a.device === null) - Number(b.device === null));
   return (
@@ -96,17 +98,18 @@ function AtPeak({ report, data }: { report: Report; data: MemoryPart }) {
   );
 }
 
-function Full({ finding }: { finding: Finding }) {
+function Full({ finding, beside }: { finding: Finding; beside: Beside }) {
   if (!finding.live_memory) return null;
   return (
     <section class="panel">
       <h3>When {finding.live_memory.device ?? "the device"} was full <span class="faint">step {finding.step}</span></h3>
-      <LiveMemoryView live={finding.live_memory} />
+      <p><Prose text={sentence(beside.headlines[finding.id] ?? "")} /></p>
+      <LiveMemoryView live={finding.live_memory} room={beside.sentences[finding.id]?.room} />
     </section>
   );
 }
 
-export function MemoryView({ report }: { report: Report }) {
+export function MemoryView({ report, beside, failed }: { report: Report; beside: Beside; failed: number }) {
   const memory = usePart<MemoryPart>("memory");
   const data = memory.state === "ready" ? memory.data : null;
   const rows = useMemo(
@@ -124,8 +127,8 @@ export function MemoryView({ report }: { report: Report }) {
         {memory.state === "ready" && rows.length === 0 && <p>No process has curves of memory: they begin with the second step.</p>}
         {rows.length > 0 && <Table caption="Curves by their peak; the timeline draws them" columns={PEAKS} rows={rows.slice(0, MOST)} />}
       </div>
-      {data && <AtPeak report={report} data={data} />}
-      {full.map((finding) => <Full key={finding.id} finding={finding} />)}
+      {data && <AtPeak report={report} data={data} failed={failed} />}
+      {full.map((finding) => <Full key={finding.id} finding={finding} beside={beside} />)}
     </section>
   );
 }

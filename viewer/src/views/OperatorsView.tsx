@@ -24,12 +24,12 @@ function ThreadView({ part, thread }: { part: OperatorsPart; thread: PackedThrea
   );
 }
 
-export function OperatorsView({ report, failed }: { report: Report; failed: number | undefined }) {
+export function OperatorsView({ report, failed }: { report: Report; failed: number }) {
   const loaded = usePart<OperatorsPart>("operators");
   const { processes } = report.run;
   const has = (index: number) => loaded.state === "ready" && (loaded.data?.processes[index]?.length ?? 0) > 0;
   const [picked, choose] = useState<number | null>(null);
-  if (loaded.state !== "ready") return <p class="panel">{loaded.state === "failed" ? loaded.why : "Reading…"}</p>;
+  if (loaded.state !== "ready") return <p class="panel">Reading…</p>;
   const chosen = picked ?? startingProcess(processes, has, failed);
   const threads = loaded.data?.processes[chosen] ?? [];
   return (

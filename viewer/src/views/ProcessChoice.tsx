@@ -1,4 +1,4 @@
-import { processNames } from "../model/memory";
+import { processNames } from "../model/processes";
 import type { Process } from "../model/report";
 
 interface Properties {
@@ -9,9 +9,8 @@ interface Properties {
 }
 
 // The process that failed, else the first one that has something to show; -1 for none.
-export function startingProcess(processes: Process[], has: (index: number) => boolean, failed: number | undefined): number {
-  const shown = processes.map((_, i) => i).filter(has);
-  return shown.find((i) => processes[i]?.pid === failed) ?? shown[0] ?? -1;
+export function startingProcess(processes: Process[], has: (index: number) => boolean, failed: number): number {
+  return failed >= 0 && has(failed) ? failed : processes.findIndex((_, i) => has(i));
 }
 
 export function ProcessChoice({ processes, has, chosen, choose }: Properties) {

@@ -1,4 +1,5 @@
 import { bytesText, clockText } from "../model/format";
+import { endText } from "../model/processes";
 import type { Damage, Process, Report, Run } from "../model/report";
 import { Table, type Column } from "./Table";
 
@@ -8,7 +9,7 @@ const PROCESSES: Column<Process>[] = [
   { title: "Rank", cell: (one) => one.rank ?? "", number: true },
   { title: "Pid", cell: (one) => one.pid, number: true },
   { title: "Host", cell: (one) => one.host },
-  { title: "Ended", cell: (one) => <span class={`state ${one.close}`}>{one.close === "open" ? "killed, crashed, or still running" : one.close}</span> },
+  { title: "Ended", cell: (one) => <span class={`state ${one.close}`}>{endText(one)}</span> },
   { title: "Steps", cell: (one) => one.steps, number: true },
   { title: "Operators", cell: (one) => one.operators.toLocaleString("en"), number: true },
   { title: "Not recorded", cell: (one) => (one.lost_events === 0 ? "" : one.lost_events.toLocaleString("en")), number: true },

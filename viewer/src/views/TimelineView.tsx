@@ -2,7 +2,8 @@ import { useMemo, useState } from "preact/hooks";
 import { MemoryChart } from "../charts/MemoryChart";
 import { RankChart, type Row } from "../charts/RankChart";
 import { momentText, percentText, secondsText } from "../model/format";
-import { curveName, curvesToDraw, processName, type MemoryPart } from "../model/memory";
+import { curveName, curvesToDraw, type MemoryPart } from "../model/memory";
+import { failureTimes, processNames, shortNames } from "../model/processes";
 import type { Report } from "../model/report";
 import {
   extentOf, moved, NO_STEPS, PHASES, summaryOf, waitSummaryOf, zoomed, type Phase, type Span, type Summary, type TimelinePart, type WaitSummary,
@@ -19,23 +20,15 @@ const SAID: Record<Phase, string> = {
   rest: "rest of the step: logging, what comes between",
 };
 
-function since(report: Report, time: string | null): number | null {
-  return time === null || report.run.start === null ? null : (Date.parse(time) - Date.parse(report.run.start)) / 1000;
-}
-
-function rowsOf(report: Report, part: TimelinePart | null): Row[] {
-  const failures = new Map<number, number>();
-  for (const finding of report.findings) {
-    const at = finding.severity === "error" ? since(report, finding.time) : null;
-    if (at !== null) failures.set(finding.pid, Math.min(at, failures.get(finding.pid) ?? Infinity));
-  }
-  const rows: Row[] = [];
-  report.run.processes.forEach((process, index) => {
-    const steps = part?.processes[index];
+function rowsOf({ run, findings }: Report, part: TimelinePart | null): Row[] {
+  const failures = failureTimes(run.processes, findings, run.start);
+  const [names, margin] = [processNames(run.processes), shortNames(run.processes)];
+  return run.processes.flatMap((_, index): Row[] => {
+    const steps = part?.processes[index] ?? NO_STEPS;
     const waits = part?.waits[index] ?? null;
-    if (steps || waits) rows.push({ index, process, steps: steps ?? NO_STEPS, waits, failed: failures.get(process.pid) ?? null });
+    if (steps === NO_STEPS && waits === null) return [];
+    return [{ index, name: names[index] ?? "", shortName: margin[index] ?? "", steps, waits, failed: failures[index] ?? null }];
   });
-  return rows;
 }
 
 function extentOfMemory(part: MemoryPart | null): Span {
@@ -90,7 +83,7 @@ function Ranks({ rows, texts, whole, span, setSpan, chosen, choose }: {
   rows: Row[]; texts: string[]; whole: Span; span: Span; setSpan: (span: Span) => void; chosen: number; choose: (index: number) => void;
 }) {
   const summaries = useMemo(() => rows.map((row): RowSummary => ({
-    ...summaryOf(row.steps), name: processName(row.process), waits: waitSummaryOf(row.waits, texts),
+    ...summaryOf(row.steps), name: row.name, waits: waitSummaryOf(row.waits, texts),
   })), [rows, texts]);
   if (rows.length === 0) return <p>No process has recorded the times of steps: a step begins with the first forward operator after a backward.</p>;
   return (
@@ -105,13 +98,13 @@ function Ranks({ rows, texts, whole, span, setSpan, chosen, choose }: {
   );
 }
 
-export function TimelineView({ report, failed }: { report: Report; failed: number | undefined }) {
+export function TimelineView({ report, failed }: { report: Report; failed: number }) {
   const timeline = usePart<TimelinePart>("timeline");
   const memory = usePart<MemoryPart>("memory");
   const part = timeline.state === "ready" ? timeline.data : null;
   const curves = memory.state === "ready" ? memory.data : null;
   const rows = useMemo(() => rowsOf(report, part), [report, part]);
-  const whole = useMemo(() => (part && rows.length > 0 ? extentOf(part) : extentOfMemory(curves)), [part, curves, rows]);
+  const whole = useMemo(() => (part && rows.length > 0 ? extentOf(part, rows.map((row) => row.failed)) : extentOfMemory(curves)), [part, curves, rows]);
   const [zoom, setSpan] = useState<Span | null>(null);
   const [picked, choose] = useState<number | null>(null);
   const has = (index: number) => (curves?.processes[index]?.length ?? 0) > 0 || part?.processes[index] != null;
@@ -133,7 +126,7 @@ export function TimelineView({ report, failed }: { report: Report; failed: numbe
         </div>
       )}
       {shown.length === 0 && <p class="faint">This process has no curves of memory: they begin with the second step.</p>}
-      {shown.map((curve) => <MemoryChart key={`${chosen} ${curveName(curve)}`} curve={curve} span={span} onZoom={setSpan} />)}
+      {shown.map((curve) => <MemoryChart key={`${chosen} ${curveName(curve)}`} curve={curve} span={span} whole={whole} onZoom={setSpan} />)}
     </section>
   );
 }

@@ -1,7 +1,8 @@
 import { useEffect } from "preact/hooks";
 
 function typing(target: EventTarget | null): boolean {
-  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+  if (target instanceof HTMLInputElement) return target.type !== "checkbox";
+  return target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 }
 
 // Calls what a key stands for, unless somebody types it into a field.

@@ -1,4 +1,5 @@
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { usePrinting } from "./usePrinting";
 
 const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -12,12 +13,26 @@ function remembered(): Theme {
   }
 }
 
+// Charts have the colors that they were drawn in: this draws them anew.
+function redrawCharts(): void {
+  window.dispatchEvent(new Event("devsan-theme"));
+}
+
+// Paper is light.
 export function useTheme(): [Theme, () => void] {
   const [theme, set] = useState(remembered);
+  const printing = usePrinting();
+  useEffect(() => {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", redrawCharts);
+    return () => dark.removeEventListener("change", redrawCharts);
+  }, []);
   useLayoutEffect(() => {
-    document.documentElement.style.colorScheme = theme === "system" ? "light dark" : theme;
+    document.documentElement.style.colorScheme = printing ? "light" : theme === "system" ? "light dark" : theme;
+    redrawCharts();
+  }, [theme, printing]);
+  useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = theme;
-    window.dispatchEvent(new Event("devsan-theme"));
     try {
       localStorage.setItem("devsan-theme", theme);
     } catch {
