@@ -100,5 +100,6 @@ def test_a_spawned_rank_that_left_for_a_refused_operator_is_told_with_that(devsa
     assert (first["rank"], first["what"]) == (1, "was refused aten::mul.Tensor, then left with status 1"), done.stderr
     line = SPAWNS.splitlines().index("    loss = values * weights") + 1
     assert first["where"]["line"] == line and "last_operator" not in first
-    told = f"rank 1 failed first, in step 0: it was refused aten::mul.Tensor, then left with status 1, at program.py:{line}"
+    what = "it was refused aten::mul.Tensor, then left with status 1"
+    told = f"rank 1 failed first, in step 0: {what}, at program.py:{line}"
     assert told in " ".join(done.stderr.split())
