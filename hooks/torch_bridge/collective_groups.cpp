@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hooks/inprocess/common/address_slot.h"
 #include "hooks/inprocess/common/busy.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/common/spin_guard.h"
@@ -40,13 +41,9 @@ std::atomic_flag adding_group = ATOMIC_FLAG_INIT;
 // Of an entry whose group is gone. An address in between keeps those behind it reachable.
 const void* const gone_group = &gone_group;
 
-std::size_t slot_of_group(const void* group) noexcept {
-  return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(group) >> 4) * 0x9E3779B97F4A7C15u >> 54);
-}
-
 KnownGroup* find_group(const void* group) noexcept {
   for (std::size_t probe = 0; probe < kGroupSlots; ++probe) {
-    KnownGroup& entry = known_groups[(slot_of_group(group) + probe) % kGroupSlots];
+    KnownGroup& entry = known_groups[(slot_of_address<kGroupSlots>(group) + probe) % kGroupSlots];
     const void* const there = entry.address.load(std::memory_order_acquire);
     if (there == group) return &entry;
     if (there == nullptr) return nullptr;
@@ -112,7 +109,7 @@ KnownGroup* add_group(const void* group) noexcept {
 #ifdef DEVSAN_HAS_PROCESS_GROUPS
   if (groups_so_far == kMostGroups) return nullptr;
   for (std::size_t probe = 0; probe < kGroupSlots; ++probe) {
-    KnownGroup& entry = known_groups[(slot_of_group(group) + probe) % kGroupSlots];
+    KnownGroup& entry = known_groups[(slot_of_address<kGroupSlots>(group) + probe) % kGroupSlots];
     const void* const there = entry.address.load(std::memory_order_relaxed);
     if (there != nullptr && there != gone_group) continue;
     try {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 
+#include "hooks/inprocess/common/address_slot.h"
 #include "hooks/inprocess/common/spin_guard.h"
 #include "hooks/inprocess/provenance/large_page.h"
 #include "hooks/torch_bridge/storage_release.h"
@@ -22,9 +23,8 @@ constinit std::array<std::array<CopyEntry, kTables>, kCopyEntries> copy_entries{
 constinit std::atomic_flag lock = ATOMIC_FLAG_INIT;
 
 std::array<CopyEntry, kTables>& entries_of(const void* source) noexcept {
-  return copy_entries[(reinterpret_cast<std::uintptr_t>(source) >> 4) * 0x9E3779B97F4A7C15u >> 52];
+  return copy_entries[slot_of_address<kCopyEntries>(source)];
 }
-static_assert(kCopyEntries == 1 << 12, "entries_of takes 12 bits");
 
 }  // namespace
 

@@ -3,18 +3,13 @@
 #include <array>
 #include <bit>
 
+#include "hooks/inprocess/common/address_slot.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "trace/clock.h"
 
 namespace devsan::hooks {
 
 constinit CollectiveLog collective_log{};
-
-// Objects lie at multiples of 16 at least.
-std::size_t CollectiveKeys::set_of(const void* key) noexcept {
-  const auto word = reinterpret_cast<std::uintptr_t>(key) >> 4;
-  return static_cast<std::size_t>((word * 0x9E3779B97F4A7C15u) >> 55);
-}
 
 // The collective is over, or its entry has been overwritten: its key is free.
 bool CollectiveKeys::is_spent(const Slot& slot) noexcept {
@@ -24,7 +19,7 @@ bool CollectiveKeys::is_spent(const Slot& slot) noexcept {
 }
 
 void CollectiveKeys::put(const void* key, trace::CollectiveRef collective) noexcept {
-  Slot* const set = slots_[set_of(key)];
+  Slot* const set = slots_[slot_of_address<kSets>(key)];
   Slot* place = nullptr;
   for (std::size_t way = 0; way < kWays && (place == nullptr || place->key.load(std::memory_order_relaxed) != key);
        ++way) {
@@ -45,7 +40,7 @@ void CollectiveKeys::put(const void* key, trace::CollectiveRef collective) noexc
 }
 
 trace::CollectiveRef CollectiveKeys::find(const void* key) const noexcept {
-  const Slot* const set = slots_[set_of(key)];
+  const Slot* const set = slots_[slot_of_address<kSets>(key)];
   for (std::size_t way = 0; way < kWays; ++way) {
     const Slot& slot = set[way];
     if (slot.key.load(std::memory_order_acquire) != key) continue;

@@ -30,7 +30,6 @@ class CollectiveKeys {
     std::atomic<trace::CollectiveRingPayload*> ring{nullptr};
   };
 
-  static std::size_t set_of(const void* key) noexcept;
   static bool is_spent(const Slot& slot) noexcept;
 
   Slot slots_[kSets][kWays];

@@ -21,8 +21,6 @@ class EarlyEnds {
  private:
   static constexpr std::size_t kEvents = 256;
 
-  static std::size_t place_of(const void* event) noexcept;
-
   std::atomic<int> calls_{0};
   std::atomic<const void*> events_[kEvents]{};
 };

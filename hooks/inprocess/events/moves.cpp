@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "hooks/inprocess/common/address_slot.h"
 #include "hooks/inprocess/common/runtime.h"
 #include "hooks/inprocess/events/pending_copies.h"
 #include "hooks/inprocess/events/placements.h"
@@ -21,13 +22,8 @@ constinit std::atomic<std::uint32_t> looking_thread{0};
 constinit std::atomic<trace::SiteId> moving_line{trace::SiteId::none};
 constinit std::atomic<unsigned> waits{0};
 
-std::size_t place_of(const void* storage) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15u >> 50;
-}
-static_assert(kKept == 1 << 14, "place_of yields 14 bits");
-
 bool is_kept(const void* storage) noexcept {
-  const std::size_t place = place_of(storage);
+  const std::size_t place = slot_of_address<kKept>(storage);
   return kept[place].load(std::memory_order_relaxed) == storage ||
          kept[place ^ 1].load(std::memory_order_relaxed) == storage;
 }
@@ -43,7 +39,7 @@ void want_look(const ThreadState& state, trace::SiteId line) noexcept {
 }  // namespace
 
 void keep_in_mind(const void* storage) noexcept {
-  const std::size_t place = place_of(storage);
+  const std::size_t place = slot_of_address<kKept>(storage);
   const void* there = kept[place].load(std::memory_order_relaxed);
   const bool free = there == nullptr || there == storage;
   kept[free ? place : place ^ 1].store(storage, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "hooks/inprocess/common/address_slot.h"
 #include "hooks/inprocess/common/often_read.h"
 #include "trace/recorder.h"
 
@@ -23,10 +24,6 @@ std::uint64_t pending() noexcept {
 
 constexpr std::uint64_t bit(unsigned copy) noexcept {
   return std::uint64_t{1} << copy;
-}
-
-std::uint64_t hash_of(const void* address) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(address) >> 4) * 0x9E3779B97F4A7C15u;
 }
 
 }  // namespace
@@ -78,8 +75,7 @@ class PendingCopies::Turn {
 };
 
 const void*& PendingCopies::given_place(const void* host_begin) noexcept {
-  static_assert(kGiven == 1 << 8, "8 bits of the hash are used");
-  return given_[hash_of(host_begin) >> 56];
+  return given_[slot_of_address<kGiven>(host_begin)];
 }
 
 void PendingCopies::close_if_given(PendingCopy& copy, Turn& turn) noexcept {
@@ -102,8 +98,7 @@ PendingCopies::Stream* PendingCopies::stream_of(StreamKey key) noexcept {
 // Linear probing from the event's place; an old event of the same places makes room.
 PendingCopies::Event* PendingCopies::event_of(const void* event, bool make) noexcept {
   constexpr std::size_t kProbes = 8;
-  const std::size_t first = hash_of(event) >> 54;
-  static_assert(kEvents == 1 << 10, "10 bits of the hash are used");
+  const std::size_t first = slot_of_address<kEvents>(event);
   Event* free = nullptr;
   for (std::size_t probe = 0; probe < kProbes; ++probe) {
     Event& entry = events_[(first + probe) % kEvents];

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "hooks/inprocess/common/address_slot.h"
+
 namespace devsan::hooks {
 
 enum CodeMark : std::uint32_t {
@@ -54,9 +56,8 @@ class CodeTable {
   static constexpr std::uintptr_t kGone = kAllCodeMarks + 1;  // no code object's address
 
   static std::uint32_t slot_of(std::uintptr_t address) noexcept {
-    return static_cast<std::uint32_t>((address >> 4) * 0x9E3779B97F4A7C15u >> 49);
+    return static_cast<std::uint32_t>(slot_of_address<kCapacity>(address));
   }
-  static_assert(kCapacity == 1 << 15, "slot_of yields 15 bits");
 
   std::uint32_t search(const void* code) noexcept;
   std::uint32_t learn(const void* code) noexcept;
