@@ -225,7 +225,7 @@ void EnteredCollective::returned(const void* work) noexcept {
   const bool told = event != nullptr || (!on_real_device_ && tells_end_ && work_is_finished != nullptr);
   trace::issued(collective_, captured ? trace::kCaptured : told ? 0 : trace::kEndNotTold);
   // It may have ended before anybody knew its address: where a rank is gone, Gloo fails at once on its own thread.
-  if (!on_real_device_ && work != nullptr && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
+  if (!on_real_device_ && work_is_finished != nullptr && work_is_finished(const_cast<void*>(work))) {
     CollectiveLog::ended(collective_, work_holds_no_exception != nullptr && !work_holds_no_exception(work));
   }
 }
