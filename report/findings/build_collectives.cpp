@@ -39,6 +39,13 @@ Signature signature_of(const EnteredCollective& entry) {
           sizes ? entry.other_bytes : 0};
 }
 
+// The first collective of the group, behind those of the numbers up to `entered_by_all`, that the rank waits in.
+std::map<std::uint64_t, EnteredCollective>::const_iterator first_open(const GroupLog& log,
+                                                                      std::uint64_t entered_by_all = 0) {
+  return std::find_if(log.by_number.upper_bound(entered_by_all), log.by_number.end(),
+                      [](const auto& one) { return waits_in(&one.second); });
+}
+
 // Of a rank that caught what an operator raised, and left for it, as torch.multiprocessing's workers do.
 void stand_at_refusal(FirstFailure& failure, const Finding& refused) {
   failure.what = "was refused " + refused.op + ", then " + failure.what;
@@ -85,8 +92,7 @@ std::optional<CollectivePlace> Stories::hang_in(const GroupKey& group) const {
   }
   std::optional<CollectivePlace> hang;
   for (const GroupLog* const log : logs) {
-    const auto beyond = log->by_number.upper_bound(all_entered);
-    const auto open = std::find_if(beyond, log->by_number.end(), [](const auto& one) { return waits_in(&one.second); });
+    const auto open = first_open(*log, all_entered);
     if (open != log->by_number.end() && (!hang || open->first < hang->number)) hang = {&group, open->first};
   }
   return hang;
@@ -231,7 +237,7 @@ std::optional<CollectivePlace> Stories::waiting_for(int rank) const {
     if (other == rank) continue;
     for (const auto& [group, of_group] : log.groups) {
       if (!has_member(*group, waited_for)) continue;
-      const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
+      const auto open = first_open(of_group);
       if (open != of_group.by_number.end()) ++waiting[{group, open->first}];
     }
   }
@@ -245,7 +251,7 @@ std::optional<CollectivePlace> Stories::waiting_for_unseen(int rank) const {
   std::int64_t since_ns = 0;
   for (const auto& [group, of_group] : logs_.ranks().at(rank).groups) {
     if (unseen_in(*group).empty()) continue;
-    const auto open = std::ranges::find_if(of_group.by_number, [](const auto& one) { return waits_in(&one.second); });
+    const auto open = first_open(of_group);
     if (open == of_group.by_number.end() || (place && open->second.entered_ns >= since_ns)) continue;
     place = {group, open->first};
     since_ns = open->second.entered_ns;
@@ -253,11 +259,9 @@ std::optional<CollectivePlace> Stories::waiting_for_unseen(int rank) const {
   return place;
 }
 
-std::vector<Finding> build_collectives(const std::vector<Process>& processes, const CollectiveLogs& logs,
-                                       const std::map<int, RankTrouble>& troubles) {
+std::vector<Finding> build_collectives(const Stories& stories) {
   std::vector<Finding> findings;
-  if (logs.ranks().size() < 2) return findings;
-  const Stories stories(processes, logs, troubles);
+  if (!stories.of_several_ranks()) return findings;
   for (const CollectivePlace& place : stories.slow_waits()) findings.push_back(stories.slow_finding(place));
   if (!stories.in_trouble()) return findings;
   const std::size_t slow = findings.size();
@@ -268,11 +272,8 @@ std::vector<Finding> build_collectives(const std::vector<Process>& processes, co
   return findings;
 }
 
-std::optional<FirstFailure> first_failure_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
-                                             const std::map<int, RankTrouble>& troubles,
-                                             const std::vector<Finding>& findings) {
-  if (logs.ranks().size() < 2) return std::nullopt;
-  const Stories stories(processes, logs, troubles);
+std::optional<FirstFailure> first_failure_of(const Stories& stories, const std::vector<Finding>& findings) {
+  if (!stories.of_several_ranks()) return std::nullopt;
   const auto* const first = stories.first();
   if (first == nullptr) return std::nullopt;
   const auto& [rank, trouble] = *first;

@@ -213,21 +213,23 @@ Report Collector::take() {
   child_ends_.tell(report_.run.processes);
   suppressor_.begin_run();
   place_processes(report_.run.processes);
-  tell_ended_after(report_.run.processes, collectives_);
-  take(build_endings(report_.run.processes), nullptr);
-  const std::map<int, RankTrouble> troubles = troubles_of(report_.run.processes, collectives_);
-  take(build_collectives(report_.run.processes, collectives_, troubles), nullptr);
+  Run& run = report_.run;
+  run.clocks = collectives_.clocks();
+  tell_ended_after(run.processes, collectives_, run.clocks);
+  take(build_endings(run.processes), nullptr);
+  const std::map<int, RankTrouble> troubles = troubles_of(run.processes, collectives_, run.clocks);
+  const Stories stories(run.processes, collectives_, run.clocks, troubles);
+  take(build_collectives(stories), nullptr);
   report_.findings = merger_.take();
-  report_.run.first_failure = first_failure_of(report_.run.processes, collectives_, troubles, report_.findings);
+  run.first_failure = first_failure_of(stories, report_.findings);
   report_.suppressed = suppressed_.take();
   set_apart(report_, collectives_, troubles);
   slice::Codebase codebase(sources_);
   for (Finding& finding : report_.findings) add_causes(finding, codebase);
   for (Finding& finding : report_.suppressed) add_causes(finding, codebase);
-  report_.run.suppressions = suppressor_.take();
-  for (Notice& notice : rules_.unused()) report_.run.notices.push_back(std::move(notice));
-  summarize_processes(report_.run);
-  report_.run.clocks = collectives_.clocks();
+  run.suppressions = suppressor_.take();
+  for (Notice& notice : rules_.unused()) run.notices.push_back(std::move(notice));
+  summarize_processes(run);
   return std::exchange(report_, {});
 }
 

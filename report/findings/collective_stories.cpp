@@ -84,9 +84,9 @@ void identify(Finding& finding, const EnteredCollective& entry) {
   finding.id = identity_of(finding);
 }
 
-Stories::Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,
+Stories::Stories(const std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks,
                  const std::map<int, RankTrouble>& troubles)
-    : logs_(logs), troubles_(troubles), first_(first_trouble(troubles_)) {
+    : logs_(logs), clocks_(clocks), troubles_(troubles), first_(first_trouble(troubles_)) {
   for (const GroupKey& group : logs_.groups()) {
     members_.emplace(&group, members_in(logs_, group));
     unseen_.emplace(&group, unseen_members(logs_, group));

@@ -34,12 +34,14 @@ void stand_at(Finding& finding, const std::optional<Frame>& where);
 // What a rank entered, and when. Its identity is of all that is set before.
 void identify(Finding& finding, const EnteredCollective& entry);
 
-// Of one run.
+// Of one run. To be made when all its processes are known, and how each ended; `troubles` are theirs (troubles_of()).
+// All that it is made from outlives it, and stays as it is.
 class Stories {
  public:
-  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs,
+  Stories(const std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks,
           const std::map<int, RankTrouble>& troubles);
 
+  bool of_several_ranks() const { return logs_.ranks().size() > 1; }
   bool in_trouble() const { return !troubles_.empty() || stuck_; }
   bool ended_by_others_alone() const { return first_ == nullptr; }
   const std::pair<const int, RankTrouble>* first() const { return first_; }
@@ -72,9 +74,9 @@ class Stories {
   void tell_slow(const CollectivePlace& place, CollectiveStory& story) const;
 
   const CollectiveLogs& logs_;
+  const HostClocks& clocks_;
   const std::map<int, RankTrouble>& troubles_;
   const std::pair<const int, RankTrouble>* const first_;
-  const HostClocks clocks_ = logs_.clocks();
   std::map<const GroupKey*, std::vector<const RankLog*>> members_;
   std::map<const GroupKey*, std::vector<int>> unseen_;
   std::map<int, const Process*> processes_by_rank_;

@@ -226,18 +226,17 @@ void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& log
 
 }  // namespace
 
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs) {
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks) {
   std::set<std::optional<int>> attempts;
   for (const Process& process : processes) {
     if (process.rank) attempts.insert(process.attempt);
   }
-  const HostClocks clocks = logs.clocks();
   for (const std::optional<int>& attempt : attempts) tell_ended_after(processes, logs, clocks, attempt);
 }
 
-std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs) {
+std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                                       const HostClocks& clocks) {
   std::map<int, RankTrouble> troubles;
-  const HostClocks clocks = logs.clocks();
   for (const Process& process : processes) {
     const RankLog* const log = log_of(process, logs);
     if (log == nullptr) continue;

@@ -30,10 +30,11 @@ struct RankTrouble {
 
 // Which of the processes had been ended for the failure of another rank: `ended_after`. To be called when all processes
 // of the run are known, with their attempts.
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs);
+void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks);
 
 // By rank; ranks that ended well, or that still run, have none.
-std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs);
+std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
+                                       const HostClocks& clocks);
 
 // The one that began it: the earliest that nothing else explains. Null where all is well, or somebody
 // ended ranks that were.

@@ -21,12 +21,7 @@ TEST_CASE("ranks that wait in a collective which another never entered are a han
     job.raise(rank, "RuntimeError", 130);
   }
   job.kill(2, SIGTERM, 131);
-  Thread main{102, "MainThread", 9, {}};
-  main.last.resize(1);
-  main.last[0].op = "aten::add";
-  main.last[0].at.file = "/srv/data.py";
-  main.last[0].at.line = 7;
-  job.process(2).threads = {main};
+  job.ran(2, "aten::add", "/srv/data.py", 7);
   job.read();
 
   const std::vector<Finding> findings = job.findings();

@@ -106,6 +106,28 @@ class JobOfThree {
     builder.recorder().add_failure(failure, {});
   }
 
+  // The one operator that the rank's main thread is known to have run.
+  Thread& ran(int rank, const char* op, const char* file, int line) {
+    Thread main{static_cast<std::uint32_t>(100 + rank), "MainThread", 9, {}};
+    main.last.resize(1);
+    main.last[0].op = op;
+    main.last[0].at.file = file;
+    main.last[0].at.line = line;
+    ranks_[rank].process.threads = {main};
+    return ranks_[rank].process.threads.front();
+  }
+
+  // Three collectives of all ranks, ten seconds apart and two long; the clock of rank 2's host is that far ahead.
+  void enter_by_two_clocks(std::int64_t ahead_s) {
+    ranks_[2].process.host = "other";
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      for (int rank = 0; rank < 3; ++rank) {
+        const auto at = static_cast<std::int64_t>(100 + 10 * number) + (rank == 2 ? ahead_s : 0);
+        enter(rank, {.number = number, .entered_s = at, .finished_s = at + 2});
+      }
+    }
+  }
+
   void kill(int rank, int signal, std::int64_t at_s) {
     Process& process = ranks_[rank].process;
     process.close = trace::CloseMark::open;
@@ -127,9 +149,16 @@ class JobOfThree {
       if (!rank.lost) read(rank);
     }
   }
-  std::vector<Finding> findings() { return build_collectives(processes_, logs_, troubles_of(processes_, logs_)); }
+  std::vector<Finding> findings() {
+    const HostClocks clocks = logs_.clocks();
+    const std::map<int, RankTrouble> troubles = troubles_of(processes_, logs_, clocks);
+    return build_collectives(Stories(processes_, logs_, clocks, troubles));
+  }
   std::optional<FirstFailure> first_failure() {
-    return first_failure_of(processes_, logs_, troubles_of(processes_, logs_), findings());
+    const HostClocks clocks = logs_.clocks();
+    const std::map<int, RankTrouble> troubles = troubles_of(processes_, logs_, clocks);
+    const Stories stories(processes_, logs_, clocks, troubles);
+    return first_failure_of(stories, build_collectives(stories));
   }
   const CollectiveLogs& logs() const { return logs_; }
 

@@ -109,7 +109,7 @@ TEST_CASE("ranks that were killed because another had failed did not fail first"
 // What became of each rank: the rank after whose failure it was ended, or -1.
 std::vector<int> ended_after(const JobOfThree& job) {
   std::vector<Process> processes = job.processes();
-  tell_ended_after(processes, job.logs());
+  tell_ended_after(processes, job.logs(), job.logs().clocks());
   std::vector<int> told;
   for (const Process& process : processes) told.push_back(process.ended_after.value_or(-1));
   return told;
@@ -166,18 +166,13 @@ TEST_CASE(
   JobOfThree job;
   enter_all(job, {});
   job.kill(2, SIGKILL, 133);
-  Thread main{102, "MainThread", 9, {}};
-  main.last.resize(1);
-  main.last[0].op = "aten::add";
-  main.last[0].at.file = "/srv/train.py";
-  main.last[0].at.line = 7;
+  Thread& main = job.ran(2, "aten::add", "/srv/train.py", 7);
   main.last_own = main.last[0].at;
   const bool in_library = GENERATE(false, true);
   if (in_library) {
     main.last[0].at.file = "/usr/lib/python3/dist-packages/torch/optim/adam.py";
     main.last[0].at.line = 794;
   }
-  job.process(2).threads = {main};
   job.read();
   const auto first = job.first_failure();
   REQUIRE(first);
@@ -202,12 +197,7 @@ TEST_CASE("a rank that leaves since it was asked to end did not fail first: it i
   JobOfThree job;
   give_up(job);
   job.leave(2, status, 132);
-  Thread main{102, "MainThread", 9, {}};
-  main.last.resize(1);
-  main.last[0].op = "aten::add";
-  main.last[0].at.file = "/srv/data.py";
-  main.last[0].at.line = 7;
-  job.process(2).threads = {main};
+  job.ran(2, "aten::add", "/srv/data.py", 7);
   job.read();
   const std::vector<Finding> findings = job.findings();
   REQUIRE(findings.size() == 1);
@@ -301,12 +291,7 @@ TEST_CASE("an attempt that failed before its first collective counts, rather tha
 TEST_CASE("who was ended after whom is told by common times, too") {
   constexpr std::int64_t kAhead = 50;
   JobOfThree job;
-  job.process(2).host = "other";
-  for (std::uint64_t number = 1; number <= 3; ++number) {
-    const auto at = static_cast<std::int64_t>(100 + 10 * number);
-    for (int rank = 0; rank < 2; ++rank) job.enter(rank, {.number = number, .entered_s = at, .finished_s = at + 2});
-    job.enter(2, {.number = number, .entered_s = at + kAhead, .finished_s = at + kAhead + 2});
-  }
+  job.enter_by_two_clocks(kAhead);
   job.raise(0, "ValueError", 150);
   job.raise(2, "ValueError", 145 + kAhead);
   job.kill(1, SIGTERM, 151);
@@ -317,12 +302,7 @@ TEST_CASE("who was ended after whom is told by common times, too") {
 TEST_CASE("clocks of hosts are compared by what no rank can have finished before another had entered it") {
   for (const std::int64_t ahead : {0, 50}) {
     JobOfThree job;
-    job.process(2).host = "other";
-    for (std::uint64_t number = 1; number <= 3; ++number) {
-      const auto at = static_cast<std::int64_t>(100 + 10 * number);
-      for (int rank = 0; rank < 2; ++rank) job.enter(rank, {.number = number, .entered_s = at, .finished_s = at + 2});
-      job.enter(2, {.number = number, .entered_s = at + ahead, .finished_s = at + ahead + 2});
-    }
+    job.enter_by_two_clocks(ahead);
     job.raise(0, "ValueError", 150);
     job.raise(2, "ValueError", 145 + ahead);
     job.read();
