@@ -196,6 +196,11 @@ std::string zsh_action(const std::string& value, const ValueWords& words) {
   return {};
 }
 
+// A value's name, in which colons are none of the specification's, and how it is completed.
+std::string zsh_value(const std::string& value, const ValueWords& words) {
+  return replaced(value, ":", "\\:") + ":" + zsh_action(value, words);
+}
+
 std::string zsh_option(const OptionText& option, const ValueWords& words) {
   std::string text;
   for (const std::string& name : option.names) {
@@ -203,7 +208,7 @@ std::string zsh_option(const OptionText& option, const ValueWords& words) {
     if (!option.value.empty() && name.starts_with("--")) spec += "=";
     spec += "[" + zsh_plain(option.help) + "]";
     if (!option.value.empty()) {
-      spec += (option.value_may_lack ? "::" : ":") + option.value + ":" + zsh_action(option.value, words);
+      spec += (option.value_may_lack ? "::" : ":") + zsh_value(option.value, words);
     }
     text += " \\\n      " + zsh_quoted(spec);
   }
@@ -214,8 +219,7 @@ std::string zsh_case(const CommandText& command, const ValueWords& words) {
   std::string text = "    " + command.name + ")\n    _arguments -S";
   for (const OptionText& option : command.options) text += zsh_option(option, words);
   for (const OptionText& positional : command.positionals) {
-    text += " \\\n      " +
-            zsh_quoted("*:" + replaced(positional.value, ":", "\\:") + ":" + zsh_action(positional.value, words));
+    text += " \\\n      " + zsh_quoted("*:" + zsh_value(positional.value, words));
   }
   if (command.takes_command) {
     text += " \\\n      " + zsh_quoted("(-):command: _command_names -e") + " \\\n      " +
