@@ -5,8 +5,8 @@
 
 namespace devsan::trace {
 
-// How many process groups still existed when the program had run to its end; not written where it had destroyed them,
-// or ended otherwise.
+// How many process groups still existed when Python's interpreter began to end; not written where the process had
+// entered none, or ended otherwise.
 inline constexpr std::string_view kGroupsLeftKey = "process_groups_at_exit";
 
 }  // namespace devsan::trace

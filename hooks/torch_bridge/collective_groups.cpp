@@ -148,6 +148,11 @@ void group_is_made(const void* group) noexcept {
   if (KnownGroup* const entry = find_group(group)) entry->address.store(gone_group, std::memory_order_release);
 }
 
+bool has_entered_groups() noexcept {
+  const SpinGuard guard(adding_group);
+  return guard.held() && groups_so_far != 0;
+}
+
 void reset_groups_after_fork() noexcept {
   adding_group.clear();
   if (groups_so_far == 0) return;

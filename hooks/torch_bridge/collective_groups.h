@@ -18,6 +18,9 @@ GroupTurn enter_group(const void* group, bool point_to_point) noexcept;
 // A group is made at this address: what was known of one there before is of no use any more.
 void group_is_made(const void* group) noexcept;
 
+// Whether a collective entered a group in this process.
+bool has_entered_groups() noexcept;
+
 // In a child of a fork, before it records.
 void reset_groups_after_fork() noexcept;
 

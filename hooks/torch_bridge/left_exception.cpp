@@ -208,7 +208,7 @@ void record_groups_left() noexcept {
   const void* const groups = module ? module["_pg_map"] : nullptr;
   if (groups == nullptr || !is_dict(groups)) return;
   const auto count = field<std::ptrdiff_t>(groups, kDictUsed);
-  if (count <= 0) return;
+  if (count < 0 || (count == 0 && !has_entered_groups())) return;
   FixedText<24> text;
   text.append_number(static_cast<std::uint64_t>(count));
   runtime.recorder->add_run_info(trace::kGroupsLeftKey, text.view());

@@ -59,7 +59,7 @@ std::vector<Thread> threads_of(const Process& process) {
 // Threads of a process group may hold tensors when the interpreter frees what they need, and then abort the process.
 std::string hint_for(const Process& process, const Ending& ending) {
   const auto left = process.info.find(std::string(trace::kGroupsLeftKey));
-  if (ending.signal != SIGABRT || left == process.info.end()) return "";
+  if (ending.signal != SIGABRT || left == process.info.end() || left->second == "0") return "";
   return "The program had come to its end, and " + left->second +
          (left->second == "1" ? " process group was" : " process groups were") +
          " still there: PyTorch's threads may abort the process when Python's interpreter ends before they do. Call "

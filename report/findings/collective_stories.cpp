@@ -5,6 +5,7 @@
 #include "report/model/collective_names.h"
 #include "report/model/merge.h"
 #include "report/wording/collective_text.h"
+#include "trace/run_info_keys.h"
 
 namespace devsan::report {
 namespace {
@@ -167,6 +168,10 @@ void Stories::tell_absence(const RankLog& log, const CollectivePlace& place, Ran
   } else if (trouble == troubles_.end() && process != nullptr && process->close != trace::CloseMark::open) {
     turn.state = RankTurn::gone;
     turn.what = "had ended";
+  } else if (process != nullptr && !process->uncaught && process->info.contains(std::string(trace::kGroupsLeftKey))) {
+    // It was ended before it had left.
+    turn.state = RankTurn::gone;
+    turn.what = "had run to its end";
   } else if (const Frame* const there = place_in(turn.threads)) {
     turn.where = *there;
     turn.what = "was here when the others had waited for too long";

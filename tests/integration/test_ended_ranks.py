@@ -8,10 +8,15 @@ from harness import Runner, need_simulated_devices, view
 
 # Rank 1 fails in the way that the argument names, and the other rank waits for it.
 PROGRAM = """
-import os, sys, torch, torch.distributed as dist
+import os, sys, time, torch, torch.distributed as dist
 how = sys.argv[1]
 dist.init_process_group("gloo")
 values = torch.ones(4)
+
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(60)
+
 for turn in range(5):
     if turn == 3 and dist.get_rank() == 1:
         dist.destroy_process_group()  # Gloo's threads may abort a process that ends with them
@@ -19,8 +24,15 @@ for turn in range(5):
             raise ValueError("no more data")
         if how == "leaves now":
             os._exit(1)
+        if how == "leaves slowly":
+            last = Last()
         sys.exit("the config has no learning rate")
-    dist.all_reduce(values)
+    try:
+        dist.all_reduce(values)
+    except RuntimeError:
+        if how != "leaves slowly":
+            time.sleep(60)  # the launcher is to see first that the other rank has left
+        raise
 dist.destroy_process_group()
 """
 
@@ -66,9 +78,19 @@ def test_a_rank_that_left_is_told_with_its_last_operator(devsan, python, tmp_pat
     run = Job(devsan, python, tmp_path, how, by_logs_specs)
     first = run.report["run"]["first_failure"]
     assert (first["rank"], first["what"]) == (1, "left with status 1")
-    line = PROGRAM.splitlines().index("    dist.all_reduce(values)") + 1
+    line = PROGRAM.splitlines().index("        dist.all_reduce(values)") + 1
     assert first["last_operator"]["line"] == line
     assert f"it left with status 1; its last operator was at program.py:{line}" in " ".join(run.shown.split())
+
+
+def test_a_rank_that_is_ended_while_its_interpreter_ends_had_run_to_its_end(devsan, python, tmp_path):
+    run = Job(devsan, python, tmp_path, "leaves slowly", by_logs_specs=False)
+    first = run.report["run"]["first_failure"]
+    assert first["missing"] == [1]
+    turn = first["waiting"]["per_rank"][1]
+    assert (turn["state"], turn["what"]) == ("gone", "had run to its end"), run.done.stderr
+    told = "rank 1 never entered all_reduce 4, which rank 0 waited in: it had run to its end"
+    assert told in " ".join(run.shown.split())
 
 
 # A worker catches what its function raises, hands it to its parent, and leaves with status 1.

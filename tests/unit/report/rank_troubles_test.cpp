@@ -4,6 +4,7 @@
 
 #include "job_of_three.h"
 #include "report/wording/collective_text.h"
+#include "trace/run_info_keys.h"
 
 namespace devsan::report {
 namespace {
@@ -92,6 +93,26 @@ TEST_CASE("a rank that failed on its own failed first, however late that was not
   CHECK(first->waiting->per_rank[2].state == RankTurn::gone);
   CHECK(first_failure_text(*first) == "rank 2 failed first, in step 3: it was ended by SIGKILL");
   CHECK(then_waited_text(*first) == "ranks 0, 1 then waited in all_reduce 2, entered from train.py:20");
+}
+
+TEST_CASE("a rank that was asked to end after it had run to its end did not wait and did not fail") {
+  JobOfThree job;
+  enter_all(job, {});
+  for (int rank = 0; rank < 2; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::failed, .line = 20});
+    job.raise(rank, "RuntimeError", 130, kLostPeer);
+  }
+  job.kill(2, SIGTERM, 131);
+  job.process(2).info[std::string(trace::kGroupsLeftKey)] = "0";
+  job.read();
+
+  const auto first = job.first_failure();
+  REQUIRE(first);
+  CHECK(first->missing == std::vector{2});
+  REQUIRE(first->waiting);
+  CHECK(first->waiting->per_rank[2].state == RankTurn::gone);
+  CHECK(first_failure_text(*first) ==
+        "rank 2 never entered all_reduce 2, which ranks 0, 1 waited in: it had run to its end");
 }
 
 TEST_CASE("ranks that were killed because another had failed did not fail first") {
