@@ -38,12 +38,15 @@ constexpr std::array<std::string_view, 8> kDevices = {"cpu", "cuda", "meta", "xp
 constexpr std::array<std::pair<std::string_view, unsigned>, 7> kUnits = {
     {{"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"K", 10}, {"M", 20}, {"G", 30}}};
 
+// A text of several lines has them, too, and those of Windows end by \r\n.
+constexpr std::string_view kSpaces = " \t\r\n";
+
 std::vector<Word> words_of(std::string_view text) {
   std::vector<Word> words;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = text.find_first_not_of(" \t\n", at);
+    const std::size_t begin = text.find_first_not_of(kSpaces, at);
     if (begin == text.npos) break;
-    at = std::min(text.find_first_of(" \t\n", begin), text.size());
+    at = std::min(text.find_first_of(kSpaces, begin), text.size());
     words.push_back({begin, text.substr(begin, at - begin)});
   }
   return words;
@@ -241,7 +244,7 @@ class SentenceParser {
 std::optional<SentenceError> parse_sentence(std::string_view sentence, Rule& rule) {
   rule.sentence.clear();  // in one line, however a file spaces it
   for (const Word& word : words_of(sentence)) {
-    rule.sentence += (rule.sentence.empty() ? "" : " ") + without_separators(word.text);
+    rule.sentence += (rule.sentence.empty() ? "" : " ") + std::string(word.text);
   }
   if (rule.name.empty()) rule.name = rule.sentence;
   return SentenceParser(sentence, rule).run();
