@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "report/findings/process_index.h"
+#include "report/findings/restarts.h"
 
 namespace devsan::report {
 namespace {
@@ -65,7 +66,7 @@ void number_attempts(std::vector<Process>& processes, const std::vector<std::siz
 
 }  // namespace
 
-void place_processes(std::vector<Process>& processes) {
+void place_processes(std::vector<Process>& processes, const HostClocks& clocks) {
   place_on_nodes(processes);
   const ProcessIndex by_pid(processes);
   std::map<std::pair<int, std::string>, std::vector<std::size_t>> workers;
@@ -74,12 +75,17 @@ void place_processes(std::vector<Process>& processes) {
     worker[i] = processes[i].rank ? worker_of(processes, by_pid, i) : i;
     if (processes[i].rank && worker[i] == i) workers[{*processes[i].rank, processes[i].command}].push_back(i);
   }
+  Restarts restarts;
   for (auto& [which, indexes] : workers) {
-    std::ranges::stable_sort(indexes, {}, [&](std::size_t i) { return processes[i].start_ns; });
+    const auto start = [&](std::size_t i) { return clocks.common(processes[i].start_ns, processes[i].host); };
+    std::ranges::stable_sort(indexes, {}, start);
     number_attempts(processes, indexes);
+    restarts.add(processes, indexes, clocks);
   }
+  const bool anew = restarts.are_counted_differently();
+  if (anew) restarts.number(processes, worker, clocks);
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    if (!processes[i].attempt) processes[i].attempt = processes[worker[i]].attempt;
+    if (anew || !processes[i].attempt) processes[i].attempt = processes[worker[i]].attempt;
   }
 }
 

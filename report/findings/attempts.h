@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "report/model/finding.h"
+#include "report/model/host_clocks.h"
 
 namespace devsan::report {
 
 // Fills in `node` and `attempt` where the launcher said neither to anyone. A launcher starts the workers of a rank
-// again when one fails; children of a worker, which have its rank too, belong to its attempt.
-void place_processes(std::vector<Process>& processes);
+// again when one fails; children of a worker, which have its rank too, belong to its attempt. Where agents of several
+// nodes count restarts differently, `attempt` is made one number for the whole run.
+void place_processes(std::vector<Process>& processes, const HostClocks& clocks);
 
 }  // namespace devsan::report

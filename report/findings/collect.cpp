@@ -212,9 +212,9 @@ void Collector::add_damage(const fs::path& file, const trace::Damage& damage) {
 Report Collector::take() {
   child_ends_.tell(report_.run.processes);
   suppressor_.begin_run();
-  place_processes(report_.run.processes);
   Run& run = report_.run;
   run.clocks = collectives_.clocks();
+  place_processes(run.processes, run.clocks);
   tell_ended_after(run.processes, collectives_, run.clocks);
   take(build_endings(run.processes), nullptr);
   const std::map<int, RankTrouble> troubles = troubles_of(run.processes, collectives_, run.clocks);

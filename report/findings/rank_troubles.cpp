@@ -131,6 +131,14 @@ void excuse_the_asked(std::map<int, RankTrouble>& troubles) {
   }
 }
 
+// Several ranks that ended in no collective, and nobody was told how: one that crashed would have let the others wait,
+// so somebody ended them together.
+void excuse_those_ended_together(const std::vector<RankTrouble*>& unknown) {
+  const auto waits = [](const RankTrouble* trouble) { return trouble->from_outside; };
+  if (unknown.size() - static_cast<std::size_t>(std::ranges::count_if(unknown, waits)) < 2) return;
+  for (RankTrouble* const trouble : unknown) trouble->from_outside = true;
+}
+
 // Of ranks whose end nobody knows. Somebody ended them, where a failure of another one is known: launchers do so at
 // once. If all failures that are known say only that another rank had gone before, they speak of such a rank.
 void judge_the_unknown(std::map<int, RankTrouble>& troubles) {
@@ -144,7 +152,8 @@ void judge_the_unknown(std::map<int, RankTrouble>& troubles) {
     }
   }
   const auto* const first = first_trouble(known);
-  if (first == nullptr || unknown.empty()) return;
+  if (first == nullptr) return excuse_those_ended_together(unknown);
+  if (unknown.empty()) return;
   if (first->second.lost_peer) {
     // Of several, nobody can say which.
     if (unknown.size() > 1 || !unknown.front()->from_outside) return;

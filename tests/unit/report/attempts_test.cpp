@@ -21,7 +21,7 @@ Process process(int rank, std::uint32_t pid, std::uint32_t parent, std::int64_t 
 }
 
 std::vector<int> attempts_of(std::vector<Process> processes) {
-  place_processes(processes);
+  place_processes(processes, {});
   std::vector<int> attempts;
   for (const Process& process : processes) attempts.push_back(process.attempt.value_or(-1));
   return attempts;
@@ -58,6 +58,62 @@ TEST_CASE("What the launcher told counts more than times") {
   CHECK(attempts_of({first, second, process(0, 13, 12, 31, 32)}) == std::vector<int>{2, 2, 2});
 }
 
+// Of two nodes with a worker each; the second one's worker fails twice, which only its own agent counts.
+std::vector<Process> restarted_on_two_nodes() {
+  std::vector<Process> processes;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::int64_t start = 100 * attempt + 10 - rank;
+      processes.push_back(process(rank, static_cast<std::uint32_t>(100 + 10 * attempt + rank), 1, start, start + 50));
+      processes.back().attempt = rank * attempt;
+      processes.back().node = rank;
+    }
+  }
+  return processes;
+}
+
+TEST_CASE("A restart that only one node's agent counted is an attempt on all nodes") {
+  std::vector<Process> processes = restarted_on_two_nodes();
+  CHECK(attempts_of(processes) == std::vector<int>{0, 0, 1, 1, 2, 2});
+  SECTION("where a node's workers were killed, and none tells when they ended") {
+    for (const std::size_t killed : {0, 2}) processes[killed].ended_ns = 0;
+    CHECK(attempts_of(processes) == std::vector<int>{0, 0, 1, 1, 2, 2});
+  }
+  SECTION("and children go with their workers") {
+    processes.push_back(process(0, 77, 120, 215, 216));
+    processes.back().attempt = 0;
+    CHECK(attempts_of(processes) == std::vector<int>{0, 0, 1, 1, 2, 2, 2});
+  }
+  SECTION("where the agents had counted before") {
+    for (Process& process : processes) process.attempt = *process.attempt + 4;
+    CHECK(attempts_of(processes) == std::vector<int>{4, 4, 5, 5, 6, 6});
+  }
+}
+
+TEST_CASE("A node's clock that is ahead takes no worker into the next attempt") {
+  std::vector<Process> processes = restarted_on_two_nodes();
+  for (Process& process : processes) {
+    if (process.rank != 1) continue;
+    process.host = "node-b";
+    process.start_ns += 60;
+    process.ended_ns += 60;
+  }
+  place_processes(processes, HostClocks{{{"node-b", -60}}});
+  for (std::size_t i = 0; i < processes.size(); ++i) CHECK(processes[i].attempt == static_cast<int>(i / 2));
+}
+
+TEST_CASE("Workers that are started again among more ranks, or on another node, are another attempt") {
+  std::vector<Process> processes = {process(0, 11, 1, 10, 20), process(0, 12, 1, 30, 40), process(1, 13, 1, 29, 40)};
+  for (Process& process : processes) process.attempt = 0;
+  SECTION("among more ranks") {
+    for (std::size_t i = 0; i < processes.size(); ++i) processes[i].world_size = i == 0 ? 1 : 2;
+  }
+  SECTION("on another node") {
+    processes[1].host = "node-b";
+  }
+  CHECK(attempts_of(processes) == std::vector<int>{0, 1, 1});
+}
+
 TEST_CASE("Another command of the same rank is no attempt of the first") {
   Process second = process(0, 12, 1, 30, 40);
   second.command = "python evaluate.py";
@@ -69,7 +125,7 @@ TEST_CASE("Nodes are numbered by the lowest rank on them") {
   processes[1].host = "node-z";
   processes.push_back(process(0, 9, 1, 1, 2));
   processes.back().rank.reset();
-  place_processes(processes);
+  place_processes(processes, {});
   CHECK(processes[0].node == 1);
   CHECK(processes[1].node == 0);
   CHECK(processes[2].node == 1);

@@ -45,6 +45,25 @@ TEST_CASE("a rank of which nobody knows how it ended comes before those that say
   CHECK(first->what == "was killed or crashed");
 }
 
+TEST_CASE("of ranks that ended in no collective, nobody was told how, none failed first unless it is alone") {
+  JobOfThree job;
+  enter_all(job, {});
+  const bool alone = GENERATE(false, true);
+  for (int rank = 0; rank < 3; ++rank) job.process(rank).close = CloseMark::open;
+  for (int rank = alone ? 1 : 2; rank < 3; ++rank) {
+    job.enter(rank, {.number = 2, .state = CollectiveState::entered});
+  }
+  job.read();
+  const auto first = job.first_failure();
+  if (alone) {
+    REQUIRE(first);
+    CHECK(first->rank == 0);
+    CHECK(first->what == "was killed or crashed");
+  } else {
+    CHECK((!first || !first->missing.empty()));
+  }
+}
+
 TEST_CASE("a broken connection that has nothing to do with a collective is a failure of the rank's own") {
   JobOfThree job;
   enter_all(job, {});
