@@ -215,7 +215,7 @@ Report Collector::take() {
   Run& run = report_.run;
   run.clocks = collectives_.clocks();
   place_processes(run.processes, run.clocks);
-  tell_ended_after(run.processes, collectives_, run.clocks);
+  run.earlier_failures = tell_ended_after(run.processes, collectives_, run.clocks);
   take(build_endings(run.processes), nullptr);
   const std::map<int, RankTrouble> troubles = troubles_of(run.processes, collectives_, run.clocks);
   const Stories stories(run.processes, collectives_, run.clocks, troubles);

@@ -189,6 +189,9 @@ const RankLog* log_of(const Process& process, const CollectiveLogs& logs) {
 std::optional<RankTrouble> trouble_in(const Process& process, const RankLog* log, const HostClocks& clocks) {
   std::optional<RankTrouble> trouble = trouble_of(process, log != nullptr ? *log : RankLog());
   if (!trouble) return trouble;
+  if (log == nullptr && process.uncaught && says_that_peer_is_gone(process.uncaught->message)) {
+    trouble->from_collective = trouble->lost_peer = true;
+  }
   trouble->time_ns = clocks.common(trouble->time_ns, process.host);
   trouble->gone_ns = clocks.common(process.ended_ns, process.host);
   return trouble;
@@ -212,8 +215,9 @@ bool was_ended_for(const std::pair<const int, RankTrouble>& first, const Process
   return killed && trouble != nullptr && (trouble->from_outside || trouble->raised);
 }
 
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks,
-                      std::optional<int> attempt) {
+// Returns who failed first in this attempt.
+std::optional<EarlierFailure> tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs,
+                                               const HostClocks& clocks, std::optional<int> attempt) {
   const std::map<int, const Process*> workers = workers_of_attempt(processes, attempt);
   std::map<int, RankTrouble> troubles;
   for (const auto& [rank, worker] : workers) {
@@ -221,7 +225,7 @@ void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& log
   }
   judge(troubles);
   const auto* const first = first_trouble(troubles);
-  if (first == nullptr) return;
+  if (first == nullptr) return std::nullopt;
   const Process* const failed = workers.at(first->first);
   for (Process& process : processes) {
     if (!process.rank || process.attempt != attempt || &process == failed) continue;
@@ -231,16 +235,24 @@ void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& log
     const bool own = trouble != troubles.end() && workers.at(*process.rank) == &process;
     if (!before && was_ended_for(*first, process, own ? &trouble->second : nullptr)) process.ended_after = first->first;
   }
+  const auto& [rank, trouble] = *first;
+  return EarlierFailure{attempt.value_or(0), rank, trouble.step, trouble.where, trouble.what};
 }
 
 }  // namespace
 
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks) {
+std::vector<EarlierFailure> tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs,
+                                             const HostClocks& clocks) {
   std::set<std::optional<int>> attempts;
   for (const Process& process : processes) {
     if (process.rank) attempts.insert(process.attempt);
   }
-  for (const std::optional<int>& attempt : attempts) tell_ended_after(processes, logs, clocks, attempt);
+  std::vector<EarlierFailure> earlier;
+  for (const std::optional<int>& attempt : attempts) {
+    auto first = tell_ended_after(processes, logs, clocks, attempt);
+    if (first && attempt && attempt != *attempts.rbegin()) earlier.push_back(std::move(*first));
+  }
+  return earlier;
 }
 
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs,

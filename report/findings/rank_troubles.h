@@ -29,8 +29,10 @@ struct RankTrouble {
 };
 
 // Which of the processes had been ended for the failure of another rank: `ended_after`. To be called when all processes
-// of the run are known, with their attempts.
-void tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs, const HostClocks& clocks);
+// of the run are known, with their attempts. Returns which rank failed first in each attempt before the newest, where
+// one did, the earliest attempt first.
+std::vector<EarlierFailure> tell_ended_after(std::vector<Process>& processes, const CollectiveLogs& logs,
+                                             const HostClocks& clocks);
 
 // By rank; ranks that ended well, or that still run, have none.
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs,

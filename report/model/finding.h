@@ -465,6 +465,15 @@ struct SuppressionUse {
   std::uint64_t count = 0;
 };
 
+// The rank that failed first in an attempt, after which the launcher started the ranks again.
+struct EarlierFailure {
+  int attempt = 0;
+  int rank = 0;
+  std::uint32_t step = 0;
+  std::optional<Frame> where;
+  std::string what;  // as of a FirstFailure
+};
+
 struct Run {
   std::string id;              // empty: the traces name none, or they are of several
   std::size_t other_runs = 0;  // whose traces lie in the same directories, and are not shown
@@ -478,8 +487,9 @@ struct Run {
   std::uint32_t steps = 0;
   std::uint32_t optimizer_steps = 0;
   std::vector<Notice> notices;
-  std::vector<SuppressionUse> suppressions;  // in the order of their file
-  std::optional<FirstFailure> first_failure;
+  std::vector<SuppressionUse> suppressions;   // in the order of their file
+  std::optional<FirstFailure> first_failure;  // in the newest attempt
+  std::vector<EarlierFailure> earlier_failures;
 };
 
 // Part of a trace, or all of it, that could not be used.

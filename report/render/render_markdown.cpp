@@ -187,6 +187,10 @@ std::string head(const Report& report) {
     text += "**" + prose(first_failure_text(*report.run.first_failure)) + "**\n";
     text += prose(then_waited_text(*report.run.first_failure)) + "\n\n";
   }
+  for (const std::string& earlier : earlier_failure_texts(report.run.earlier_failures)) {
+    text += "- " + prose(earlier) + "\n";
+  }
+  if (!report.run.earlier_failures.empty()) text += "\n";
   if (!report.run.command.empty()) text += code_block("sh", report.run.command) + "\n";
   std::string versions;
   for (const auto& [name, version] : report.run.versions) {

@@ -88,6 +88,7 @@ void append_attempts(Lines& lines, const Report& report, const Style& style) {
                     " times; these attempts are shown as one run",
                 style);
   }
+  for (const std::string& text : earlier_failure_texts(report.run.earlier_failures)) append_item(lines, text, style);
 }
 
 void append_halted(Lines& lines, const Report& report, const Style& style) {

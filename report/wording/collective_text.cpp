@@ -12,9 +12,10 @@
 namespace devsan::report {
 namespace {
 
-constexpr std::size_t kShownFrames = 8;  // of a stack
-constexpr std::size_t kShownPlaces = 4;  // that ranks entered a collective from
-constexpr std::size_t kShownOthers = 4;  // that ranks entered instead
+constexpr std::size_t kShownFrames = 8;   // of a stack
+constexpr std::size_t kShownPlaces = 4;   // that ranks entered a collective from
+constexpr std::size_t kShownOthers = 4;   // that ranks entered instead
+constexpr std::size_t kToldAttempts = 5;  // that failed before the newest one
 
 const Thread* newest_thread(const Process& process) {
   const Thread* newest = nullptr;
@@ -235,6 +236,20 @@ std::string first_failure_text(const FirstFailure& failure) {
   std::string text = failure.rank ? "rank " + std::to_string(*failure.rank) : std::string("a process");
   text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
   return text + place_text(failure);
+}
+
+std::string earlier_failure_text(const EarlierFailure& failure) {
+  std::string text = "in attempt " + std::to_string(failure.attempt) + " rank " + std::to_string(failure.rank);
+  text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
+  return failure.where ? text + ", at " + short_place(*failure.where) : text;
+}
+
+std::vector<std::string> earlier_failure_texts(const std::vector<EarlierFailure>& failures) {
+  std::vector<std::string> texts;
+  const std::size_t hidden = failures.size() - std::min(failures.size(), kToldAttempts);
+  if (hidden > 0) texts.push_back(counted(hidden, "earlier attempt") + " failed, too");
+  for (std::size_t i = hidden; i < failures.size(); ++i) texts.push_back(earlier_failure_text(failures[i]));
+  return texts;
 }
 
 std::string then_waited_text(const FirstFailure& failure) {

@@ -32,4 +32,9 @@ std::string first_failure_text(const FirstFailure& failure);
 // entered what the others waited in, the first text tells, and this one who gave up first.
 std::string then_waited_text(const FirstFailure& failure);
 
+// "in attempt 0 rank 3 failed first, in step 12: it raised ValueError: …, at train.py:88"
+std::string earlier_failure_text(const EarlierFailure& failure);
+// One for each of the newest attempts among them; the first tells of how many more there were.
+std::vector<std::string> earlier_failure_texts(const std::vector<EarlierFailure>& failures);
+
 }  // namespace devsan::report

@@ -9,6 +9,7 @@ import textwrap
 import jsonschema
 import pytest
 
+from browser import chromium, visit  # noqa: F401 (fixture)
 from harness import ROOT, Runner, need_simulated_devices, view
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -119,6 +120,21 @@ def test_a_killed_attempt_is_told_with_its_rank(devsan, restarted):
     assert ended["ranks"] == [1]
     [killed] = [one for one in view(devsan, restarted)["run"]["processes"] if one["pid"] == ended["pid"]]
     assert (killed["rank"], killed["attempt"], killed["close"]) == (1, 0, "open")
+
+
+def test_the_report_says_why_the_ranks_were_started_again(devsan, restarted, chromium):
+    [earlier] = view(devsan, restarted)["run"]["earlier_failures"]
+    assert (earlier["attempt"], earlier["rank"], earlier["what"]) == (0, 1, "was ended by SIGKILL")
+    assert earlier["where"]["file"] == str(restarted.parent / "restarted.py")
+    told = "in attempt 0 rank 1 failed first, in step "
+    assert told in " ".join(shown(devsan, restarted).split()) and told in shown(devsan, restarted, "--markdown")
+    page = restarted.parent / "restarted.html"
+    shown(devsan, restarted, "--html", page)
+    with visit(chromium, page, "#view=run") as visited:
+        table = visited.page.get_by_role("table", name="Attempts before the last one")
+        assert "It was ended by SIGKILL" in table.inner_text()
+        assert f"restarted.py:{earlier['where']['line']}" in table.inner_text()
+        assert "Attempt" in visited.page.get_by_role("table", name="Processes").inner_text()
 
 
 def test_nodes_are_told_apart_and_what_one_node_alone_has(devsan, four, tmp_path):

@@ -328,6 +328,39 @@ TEST_CASE("an attempt that failed before its first collective counts, rather tha
   CHECK(then_waited_text(*first) == "ranks 0, 1 then waited in all_reduce 1, entered from train.py:10");
 }
 
+TEST_CASE(
+    "an attempt before the newest is told with the rank that failed first in it, not with one that lost its peer") {
+  JobOfThree job;
+  enter_all(job, {});
+  job.raise(0, "RuntimeError", 129, kLostPeer);
+  job.raise(1, "ValueError", 130);
+  for (int rank = 0; rank < 3; ++rank) {
+    job.process(rank).attempt = 0;
+    job.restart(rank, 200);
+    job.join(rank);
+    job.enter(rank, {.entered_s = 210});
+    job.process(rank).attempt = 1;
+  }
+  job.raise(2, "KeyError", 220);
+  job.read();
+
+  std::vector<Process> processes = job.processes();
+  const std::vector<EarlierFailure> earlier = tell_ended_after(processes, job.logs(), job.logs().clocks());
+  REQUIRE(earlier.size() == 1);
+  CHECK(earlier.front().attempt == 0);
+  CHECK(earlier_failure_text(earlier.front()) ==
+        "in attempt 0 rank 1 failed first, in step 3: it raised ValueError: no more");
+}
+
+TEST_CASE("of many attempts that failed, the newest five are told") {
+  std::vector<EarlierFailure> earlier;
+  for (int attempt = 0; attempt < 7; ++attempt) earlier.push_back({attempt, 3, 12, std::nullopt, "left with status 1"});
+  const std::vector<std::string> texts = earlier_failure_texts(earlier);
+  REQUIRE(texts.size() == 6);
+  CHECK(texts.front() == "2 earlier attempts failed, too");
+  CHECK(texts[1] == "in attempt 2 rank 3 failed first, in step 12: it left with status 1");
+}
+
 TEST_CASE("who was ended after whom is told by common times, too") {
   constexpr std::int64_t kAhead = 50;
   JobOfThree job;

@@ -3,7 +3,7 @@
 
 import type * as schema from "./schema";
 
-export type { Collective, Damage, Fix, Frame, LineageStep, LiveRow, NativeFrame, Operand, Silence } from "./schema";
+export type { Collective, Damage, EarlierFailure, Fix, Frame, LineageStep, LiveRow, NativeFrame, Operand, Silence } from "./schema";
 export type Finding = schema.Finding;
 export type Severity = Finding["severity"];
 export type Place = Pick<schema.Frame, "file" | "line" | "function">;

@@ -382,6 +382,15 @@ export interface FirstFailure {
   waiting: Collective | null;
 }
 
+// The rank that failed first in an attempt, after which the launcher started the ranks again.
+export interface EarlierFailure {
+  attempt: number;
+  rank: number;
+  step: number;
+  where: Frame | null;
+  what: string;
+}
+
 // What the process entered of collectives; absent where it entered none.
 export interface Collectives {
   entered: number;
@@ -428,6 +437,7 @@ export interface Run {
   notices: Notice[];
   suppressions?: Suppression[];
   first_failure: FirstFailure | null;
+  earlier_failures?: EarlierFailure[];
   processes: Process[];
 }
 

@@ -1,12 +1,14 @@
 import { bytesText, clockText } from "../model/format";
 import { endText } from "../model/processes";
-import type { Damage, Process, Report, Run } from "../model/report";
+import type { Damage, EarlierFailure, Process, Report, Run } from "../model/report";
+import { Place } from "./Place";
 import { Table, type Column } from "./Table";
 
 const MOST = 1000;
 
+const RANK: Column<Process> = { title: "Rank", cell: (one) => one.rank ?? "", number: true };
+const ATTEMPT: Column<Process> = { title: "Attempt", cell: (one) => one.attempt ?? "", number: true };
 const PROCESSES: Column<Process>[] = [
-  { title: "Rank", cell: (one) => one.rank ?? "", number: true },
   { title: "Pid", cell: (one) => one.pid, number: true },
   { title: "Host", cell: (one) => one.host },
   { title: "Ended", cell: (one) => <span class={`state ${one.close}`}>{endText(one)}</span> },
@@ -21,6 +23,14 @@ const DAMAGE: Column<Damage>[] = [
   { title: "At byte", cell: (one) => one.offset.toLocaleString("en"), number: true },
   { title: "Lost", cell: (one) => (one.bytes === 0 ? "unknown" : bytesText(one.bytes)), number: true },
   { title: "Why", cell: (one) => one.reason },
+];
+
+const EARLIER: Column<EarlierFailure>[] = [
+  { title: "Attempt", cell: (one) => one.attempt, number: true },
+  { title: "Rank", cell: (one) => one.rank, number: true },
+  { title: "Step", cell: (one) => one.step, number: true },
+  { title: "What failed first", cell: (one) => `It ${one.what}` },
+  { title: "At", cell: (one) => (one.where ? <Place place={one.where} /> : "") },
 ];
 
 const SUPPRESSIONS: Column<Run["suppressions"][number]>[] = [
@@ -57,15 +67,17 @@ function Facts({ run }: { run: Run }) {
 export function RunView({ report }: { report: Report }) {
   const { run } = report;
   const more = run.processes.length - MOST;
+  const again = run.processes.some((one) => (one.attempt ?? 0) > 0);
   return (
     <section aria-labelledby="run-title" class="panel">
       <h2 id="run-title">The run</h2>
       <Facts run={run} />
       <h3>Damage</h3>
       {report.damage.length === 0 ? <p>All traces were read whole.</p> : <Table caption="What could not be read" columns={DAMAGE} rows={report.damage} />}
+      {run.earlier_failures && <Table caption="Attempts before the last one" columns={EARLIER} rows={run.earlier_failures} />}
       {run.suppressions.length > 0 && <Table caption="Suppressions" columns={SUPPRESSIONS} rows={run.suppressions} />}
       {run.notices.length > 0 && <Table caption="What devsan said about its own work" columns={NOTICES} rows={run.notices} />}
-      <Table caption="Processes" columns={PROCESSES} rows={run.processes.slice(0, MOST)} />
+      <Table caption="Processes" columns={[RANK, ...(again ? [ATTEMPT] : []), ...PROCESSES]} rows={run.processes.slice(0, MOST)} />
       {more > 0 && <p class="faint">And {more} more.</p>}
     </section>
   );
