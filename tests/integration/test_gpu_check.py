@@ -117,7 +117,7 @@ def test_forked_programs_run_as_main_and_one_that_hangs_is_ended(python, tmp_pat
         (tmp_path / name).write_text(text)
     out = tmp_path / "out"
     out.mkdir()
-    command = [python, corpus_run.FORKS, "4", "5", out, *(tmp_path / name for name in FORKED)]
+    command = [python, corpus_run.FORKS, "4", "20", out, *(tmp_path / name for name in FORKED)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment(), timeout=200)
     assert done.returncode == 0, done.stderr
     ended = {told["program"]: told["status"] for told in map(json.loads, done.stdout.splitlines())}
