@@ -8,7 +8,7 @@
 
 #include "launch/environment.h"
 #include "launch/fail_on.h"
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::launch {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::launch {
 

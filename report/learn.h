@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "report/model/finding.h"
 #include "report/model/placements.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 
 namespace devsan::report {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "report/model/finding.h"
 #include "report/model/host_clocks.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

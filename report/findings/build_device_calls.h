@@ -1,7 +1,7 @@
 // What a trace tells of calls of the device's driver and runtime.
 #pragma once
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 
 namespace devsan::report {

@@ -11,6 +11,7 @@
 
 #include "report/model/finding.h"
 #include "report/model/placements.h"
+#include "report/model/run.h"
 #include "rules/rule.h"
 #include "trace/reader.h"
 

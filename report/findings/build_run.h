@@ -1,7 +1,7 @@
 // What a trace says about its process, apart from findings.
 #pragma once
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 
 namespace devsan::report {

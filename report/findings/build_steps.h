@@ -1,7 +1,7 @@
 // When iterations were.
 #pragma once
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 
 namespace devsan::report {

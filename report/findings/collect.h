@@ -16,6 +16,7 @@
 #include "report/model/facts.h"
 #include "report/model/finding.h"
 #include "report/model/merge.h"
+#include "report/model/run.h"
 #include "rules/rules_file.h"
 #include "trace/reader.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "report/findings/rank_processes.h"
-#include "report/model/finding.h"
 #include "report/model/host_clocks.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 
 namespace devsan::report {

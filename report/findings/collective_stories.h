@@ -12,6 +12,7 @@
 #include "report/findings/collective_logs.h"
 #include "report/findings/rank_troubles.h"
 #include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBlock = std::size_t{64} << 10;
-constexpr int kMostNames = 9999;
+constexpr int kMostTries = 9999;
 
 class OpenFile {
  public:
@@ -139,7 +139,7 @@ class Gathering {
 
   // A new file, never one that is there already; none where the same trace lies there, or none can be made.
   std::optional<OpenFile> make_target(const fs::path& file, fs::path& target) {
-    for (int number = 0; number <= kMostNames; ++number) {
+    for (int number = 0; number <= kMostTries; ++number) {
       target = into_ / numbered(file.filename(), number);
       OpenFile made(open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
       if (made.is_open()) return made;

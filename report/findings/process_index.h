@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

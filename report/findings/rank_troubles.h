@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/findings/collective_logs.h"
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

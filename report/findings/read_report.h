@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

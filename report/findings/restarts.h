@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "report/model/finding.h"
 #include "report/model/host_clocks.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/model/finding.h"
+#include "report/model/run.h"
 #include "trace/reader.h"
 #include "trace/suppressions.h"
 

@@ -64,6 +64,15 @@ struct FirstFailure {
   std::vector<int> missing{};
 };
 
+// The rank that failed first in an attempt, after which the launcher started the ranks again.
+struct EarlierFailure {
+  int attempt = 0;
+  int rank = 0;
+  std::uint32_t step = 0;
+  std::optional<Frame> where;
+  std::string what;  // as of a FirstFailure
+};
+
 // Members' ranks in the whole run, in the order of the group. Of a run of thousands each process has those of all: one
 // list for each group. Null where they are not known.
 using SharedRanks = std::shared_ptr<const std::vector<int>>;

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/model/facts.h"
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

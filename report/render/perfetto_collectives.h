@@ -1,7 +1,7 @@
 // Collectives in a Perfetto trace: a track for each group of a process, and arrows between the ranks of one collective.
 #pragma once
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 #include "report/render/perfetto_events.h"
 
 namespace devsan::report {

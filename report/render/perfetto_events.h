@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 #include "report/render/render_json_parts.h"
 
 namespace devsan::report {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/model/facts.h"
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

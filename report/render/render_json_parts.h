@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/model/finding.h"
+#include "report/model/run.h"
 #include "report/render/render_json.h"
 
 namespace devsan::report {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "report/model/facts.h"
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

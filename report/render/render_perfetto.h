@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

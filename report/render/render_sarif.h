@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/model/finding.h"
+#include "report/model/run.h"
 #include "report/text/style.h"
 
 namespace devsan::report {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/model/finding.h"
+#include "report/model/run.h"
 
 namespace devsan::report::samples {
 
