@@ -277,13 +277,7 @@ std::optional<FirstFailure> first_failure_of(const Stories& stories, const std::
   const auto* const first = stories.first();
   if (first == nullptr) return std::nullopt;
   const auto& [rank, trouble] = *first;
-  FirstFailure failure;
-  failure.rank = rank;
-  failure.step = trouble.step;
-  failure.time_ns = trouble.time_ns;
-  failure.where = trouble.where;
-  failure.last_operator = trouble.last_operator;
-  failure.what = trouble.what;
+  FirstFailure failure = failure_of(*first);
   if (const Finding* const hang = hang_of(rank, trouble, findings)) {
     failure.waiting = hang->collective;
     failure.missing = hang->ranks;

@@ -62,7 +62,10 @@ std::int64_t last_sign_of_life(const RankLog& log) {
   return log.last ? std::max(log.last->entered_ns, log.last->finished_ns) : 0;
 }
 
-std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log) {
+// `known` is null of a former attempt: what it entered is not known any more.
+std::optional<RankTrouble> trouble_of(const Process& process, const RankLog* known) {
+  static const RankLog kNone;
+  const RankLog& log = known != nullptr ? *known : kNone;
   RankTrouble trouble;
   trouble.step = process.steps > 0 ? process.steps - 1 : 0;
   if (process.uncaught) {
@@ -71,8 +74,10 @@ std::optional<RankTrouble> trouble_of(const Process& process, const RankLog& log
     trouble.step = process.uncaught->step;
     trouble.where = process.uncaught->where;
     trouble.what = said(*process.uncaught);
-    trouble.from_collective = last_collective_failed(log) || is_of_c10d(*process.uncaught);
-    trouble.lost_peer = trouble.from_collective && says_that_peer_is_gone(process.uncaught->message);
+    const bool lost = says_that_peer_is_gone(process.uncaught->message);
+    trouble.from_collective =
+        last_collective_failed(log) || is_of_c10d(*process.uncaught) || (known == nullptr && lost);
+    trouble.lost_peer = trouble.from_collective && lost;
     trouble.from_outside = process.uncaught->type == "KeyboardInterrupt";
     return trouble;
   }
@@ -185,13 +190,9 @@ const RankLog* log_of(const Process& process, const CollectiveLogs& logs) {
   return log != logs.ranks().end() && log->second.is_of(process) ? &log->second : nullptr;
 }
 
-// `log` is null of a former attempt: what it entered is not known any more.
 std::optional<RankTrouble> trouble_in(const Process& process, const RankLog* log, const HostClocks& clocks) {
-  std::optional<RankTrouble> trouble = trouble_of(process, log != nullptr ? *log : RankLog());
+  std::optional<RankTrouble> trouble = trouble_of(process, log);
   if (!trouble) return trouble;
-  if (log == nullptr && process.uncaught && says_that_peer_is_gone(process.uncaught->message)) {
-    trouble->from_collective = trouble->lost_peer = true;
-  }
   trouble->time_ns = clocks.common(trouble->time_ns, process.host);
   trouble->gone_ns = clocks.common(process.ended_ns, process.host);
   return trouble;
@@ -235,8 +236,7 @@ std::optional<EarlierFailure> tell_ended_after(std::vector<Process>& processes, 
     const bool own = trouble != troubles.end() && workers.at(*process.rank) == &process;
     if (!before && was_ended_for(*first, process, own ? &trouble->second : nullptr)) process.ended_after = first->first;
   }
-  const auto& [rank, trouble] = *first;
-  return EarlierFailure{attempt.value_or(0), rank, trouble.step, trouble.where, trouble.what};
+  return EarlierFailure{attempt.value_or(0), failure_of(*first)};
 }
 
 }  // namespace
@@ -265,6 +265,18 @@ std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, co
   }
   judge(troubles);
   return troubles;
+}
+
+FirstFailure failure_of(const std::pair<const int, RankTrouble>& trouble) {
+  const auto& [rank, told] = trouble;
+  FirstFailure failure;
+  failure.rank = rank;
+  failure.step = told.step;
+  failure.time_ns = told.time_ns;
+  failure.where = told.where;
+  failure.last_operator = told.last_operator;
+  failure.what = told.what;
+  return failure;
 }
 
 const std::pair<const int, RankTrouble>* first_trouble(const std::map<int, RankTrouble>& troubles) {

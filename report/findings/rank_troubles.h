@@ -38,6 +38,9 @@ std::vector<EarlierFailure> tell_ended_after(std::vector<Process>& processes, co
 std::map<int, RankTrouble> troubles_of(const std::vector<Process>& processes, const CollectiveLogs& logs,
                                        const HostClocks& clocks);
 
+// What is known of it alone, without the findings and the other ranks' collectives.
+FirstFailure failure_of(const std::pair<const int, RankTrouble>& trouble);
+
 // The one that began it: the earliest that nothing else explains. Null where all is well, or somebody
 // ended ranks that were.
 const std::pair<const int, RankTrouble>* first_trouble(const std::map<int, RankTrouble>& troubles);

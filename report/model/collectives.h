@@ -67,10 +67,7 @@ struct FirstFailure {
 // The rank that failed first in an attempt, after which the launcher started the ranks again.
 struct EarlierFailure {
   int attempt = 0;
-  int rank = 0;
-  std::uint32_t step = 0;
-  std::optional<Frame> where;
-  std::string what;  // as of a FirstFailure
+  FirstFailure failure;  // with its rank; neither what others waited in nor a finding is known of it
 };
 
 // Members' ranks in the whole run, in the order of the group. Of a run of thousands each process has those of all: one

@@ -296,12 +296,8 @@ Json run_json(const Run& run, Detail detail) {
                                     {"count", use.count}});
   }
   json["first_failure"] = first_failure_json(run.first_failure, detail);
-  for (const EarlierFailure& failure : run.earlier_failures) {
-    json["earlier_failures"].push_back({{"attempt", failure.attempt},
-                                        {"rank", failure.rank},
-                                        {"step", failure.step},
-                                        {"where", failure.where ? frame_json(*failure.where) : Json()},
-                                        {"what", failure.what}});
+  for (const EarlierFailure& earlier : run.earlier_failures) {
+    json["earlier_failures"].push_back(earlier_failure_json(earlier));
   }
   return json;
 }

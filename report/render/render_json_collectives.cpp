@@ -61,6 +61,17 @@ Json first_failure_json(const std::optional<FirstFailure>& failure, Detail detai
   return json;
 }
 
+Json earlier_failure_json(const EarlierFailure& earlier) {
+  const FirstFailure& failure = earlier.failure;
+  Json json = {{"attempt", earlier.attempt},
+               {"rank", failure.rank.value_or(0)},
+               {"step", failure.step},
+               {"where", frame_or_null(failure.where)},
+               {"what", failure.what}};
+  if (failure.last_operator) json["last_operator"] = frame_json(*failure.last_operator);
+  return json;
+}
+
 void add_collectives_json(Json& json, const Process& process) {
   if (process.collectives == 0) return;
   Json last = Json::array();

@@ -27,6 +27,7 @@ Json stack_json(const std::vector<Frame>& frames);
 Json ending_json(const Ending& ending);
 Json collective_json(const CollectiveStory& story, Detail detail);
 Json first_failure_json(const std::optional<FirstFailure>& failure, Detail detail);
+Json earlier_failure_json(const EarlierFailure& earlier);
 Json growth_json(const Growth& growth);
 Json live_memory_json(const LiveMemory& live);
 Json peak_memory_json(const PeakMemory& peak);

@@ -239,9 +239,7 @@ std::string first_failure_text(const FirstFailure& failure) {
 }
 
 std::string earlier_failure_text(const EarlierFailure& failure) {
-  std::string text = "in attempt " + std::to_string(failure.attempt) + " rank " + std::to_string(failure.rank);
-  text += " failed first, in step " + std::to_string(failure.step) + ": it " + failure.what;
-  return failure.where ? text + ", at " + short_place(*failure.where) : text;
+  return "in attempt " + std::to_string(failure.attempt) + " " + first_failure_text(failure.failure);
 }
 
 std::vector<std::string> earlier_failure_texts(const std::vector<EarlierFailure>& failures) {

@@ -128,6 +128,8 @@ def test_the_report_says_why_the_ranks_were_started_again(devsan, restarted, chr
     assert earlier["where"]["file"] == str(restarted.parent / "restarted.py")
     told = "in attempt 0 rank 1 failed first, in step "
     assert told in " ".join(shown(devsan, restarted).split()) and told in shown(devsan, restarted, "--markdown")
+    # Nobody knows in which line a process was killed.
+    assert "it was ended by SIGKILL; its last operator was at restarted.py:" in " ".join(shown(devsan, restarted).split())
     page = restarted.parent / "restarted.html"
     shown(devsan, restarted, "--html", page)
     with visit(chromium, page, "#view=run") as visited:

@@ -354,7 +354,13 @@ TEST_CASE(
 
 TEST_CASE("of many attempts that failed, the newest five are told") {
   std::vector<EarlierFailure> earlier;
-  for (int attempt = 0; attempt < 7; ++attempt) earlier.push_back({attempt, 3, 12, std::nullopt, "left with status 1"});
+  for (int attempt = 0; attempt < 7; ++attempt) {
+    FirstFailure failure;
+    failure.rank = 3;
+    failure.step = 12;
+    failure.what = "left with status 1";
+    earlier.push_back({attempt, failure});
+  }
   const std::vector<std::string> texts = earlier_failure_texts(earlier);
   REQUIRE(texts.size() == 6);
   CHECK(texts.front() == "2 earlier attempts failed, too");

@@ -389,6 +389,7 @@ export interface EarlierFailure {
   step: number;
   where: Frame | null;
   what: string;
+  last_operator?: Frame;
 }
 
 // What the process entered of collectives; absent where it entered none.

@@ -30,7 +30,7 @@ const EARLIER: Column<EarlierFailure>[] = [
   { title: "Rank", cell: (one) => one.rank, number: true },
   { title: "Step", cell: (one) => one.step, number: true },
   { title: "What failed first", cell: (one) => `It ${one.what}` },
-  { title: "At", cell: (one) => (one.where ? <Place place={one.where} /> : "") },
+  { title: "Line of the program", cell: (one) => (one.where ? <Place place={one.where} /> : "") },
 ];
 
 const SUPPRESSIONS: Column<Run["suppressions"][number]>[] = [
